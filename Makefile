@@ -1,0 +1,65 @@
+# make            ./attnc (needs the packages of `make setup-build`)
+# make demo       writes, compiles, checks and times the kernels of a real model's shape
+# make check      everything that is tested; SPEC=file.lua runs the shared suite on that spec alone
+# make story      MODEL=stories260K.bin TOKENIZER=tok512.bin: a trained model tells a story
+# make lint, make setup, make install PREFIX=/usr/local, make clean
+
+all: attnc
+
+include gen/gen.mk
+-include tests/tests.mk
+include tests/build/build.mk
+include examples/story/story.mk
+
+BUILD_PACKAGES := gcc make pkg-config libc6-dev liblua5.4-dev libjansson-dev libmd-dev
+CHECK_PACKAGES := $(BUILD_PACKAGES) g++ cmake libcriterion-dev clang clang-19 libclang-rt-19-dev \
+	valgrind clang-format clang-tidy cppcheck lua-check shellcheck
+
+PREFIX ?= /usr/local
+
+# Nothing that a package brings may be looked at before setup ran: what follows it is a make of its
+# own.
+setup: out/setup-check
+setup-build: out/setup-build
+
+out/setup-build: .ci/setup Makefile
+	@.ci/setup $(BUILD_PACKAGES)
+	@mkdir -p out && touch $@
+
+out/setup-check: .ci/setup Makefile
+	@.ci/setup $(CHECK_PACKAGES)
+	@mkdir -p out && touch $@
+
+demo: out/setup-build
+	@$(MAKE) --no-print-directory attnc
+	@examples/demo
+
+check: out/setup-check
+ifdef SPEC
+	@$(MAKE) --no-print-directory check-kernels
+else
+	@MAKE='$(MAKE) --no-print-directory' tests/build/summary lint check-generator check-kernels \
+		check-build check-story
+endif
+
+lint_c = $(wildcard gen/*.c tests/*.c tests/*/*.c examples/*/*.c)
+lint_h = $(wildcard gen/*.h tests/*.h tests/*/*.h examples/*/*.h)
+lint_sh = .ci/setup .ci/run examples/demo $(filter-out %.mk %.c %.h,$(wildcard tests/build/*))
+lint_flags = -std=c11 -D_XOPEN_SOURCE=700 -Igen -Itests \
+	$(shell pkg-config --cflags lua5.4 jansson libmd criterion)
+
+lint:
+	clang-format --dry-run -Werror $(lint_c) $(lint_h)
+	luacheck -q --no-cache gen templates/isa specs
+	shellcheck $(lint_sh)
+	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr -j2 \
+		--enable=warning,performance,portability --suppress=missingIncludeSystem $(lint_c)
+	printf '%s\n' $(lint_c) | xargs -P2 -n2 sh -c 'clang-tidy --quiet "$$@" -- $(lint_flags)' tidy
+
+install: attnc
+	install -D -m 755 attnc $(DESTDIR)$(PREFIX)/bin/attnc
+
+clean:
+	rm -rf out attnc
+
+.PHONY: all setup setup-build demo check lint install clean

@@ -1,0 +1,167 @@
+/* The generated layer in a real, trained model: `story_test STORY DATA`, where STORY is the story
+ * program and DATA a folder with stories260K.bin, tok512.bin and expected.json, the model's numbers
+ * from a run by definition in double precision.
+ *
+ * On each instruction set that this CPU runs: the program prints the expected text; attention
+ * inputs, attention outputs, block outputs and logits are near the expected ones, and their bits
+ * those of the first instruction set. Ends with `N passed, N failed, N skipped`.
+ *
+ * The bound: 2^-24 per rounding grows through the layers by about the square root of the number of
+ * chained operations (5 layers of a few 64- to 172-term sums); values are compared with 1e-4 of the
+ * largest value of their row, some twenty times what is seen. */
+#include "llama.h"
+
+#include "stories260k.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double bound = 1e-4;
+static int passed, failed, skipped;
+
+static void check(int good, const char *isa, const char *what) {
+    printf("%s %s: %s\n", good ? "pass" : "FAIL", isa, what);
+    if (good)
+        passed++;
+    else
+        failed++;
+}
+
+/* The largest error of a row, as a share of the row's largest value; a NaN gives infinity. */
+static double row_error(const float *got, const json_t *want, int count) {
+    double error = 0.0, size = 0.0;
+    if (json_array_size(want) != (size_t)count)
+        return INFINITY;
+    for (int i = 0; i < count; i++) {
+        const double value = json_number_value(json_array_get(want, (size_t)i));
+        const double off = fabs((double)got[i] - value);
+        if (!(off <= error))
+            error = isnan(off) ? INFINITY : off;
+        size = fmax(size, fabs(value));
+    }
+    return error / size;
+}
+
+static uint64_t hash(uint64_t before, const float *row, int count) {
+    const unsigned char *bytes = (const unsigned char *)row;
+    for (size_t i = 0; i < (size_t)count * sizeof *row; i++)
+        before = (before ^ bytes[i]) * 1099511628211U;
+    return before;
+}
+
+/* Compares what the last step left in the model with one entry of "steps". */
+static void check_step(const llama *model, const float *logits, const json_t *step,
+                       const char *isa) {
+    const char *index;
+    json_t *want;
+    double inputs = 0.0, outputs = 0.0, blocks = 0.0;
+    char what[160];
+    json_object_foreach(json_object_get(step, "layers"), index, want) {
+        const llama_layer *layer = &model->layer[strtol(index, NULL, 10)];
+        inputs = fmax(inputs, row_error(layer->attention_in, json_object_get(want, "attention_in"),
+                                        model->dim));
+        outputs = fmax(outputs, row_error(layer->attention_out,
+                                          json_object_get(want, "attention_out"), model->dim));
+        blocks = fmax(blocks,
+                      row_error(layer->block_out, json_object_get(want, "block_out"), model->dim));
+    }
+    const double of_logits = row_error(logits, json_object_get(step, "logits"), model->vocab);
+    snprintf(what, sizeof what,
+             "position %d: errors of attention in %.1e, out %.1e, block %.1e, logits %.1e",
+             (int)json_integer_value(json_object_get(step, "pos")), inputs, outputs, blocks,
+             of_logits);
+    check(inputs <= bound && outputs <= bound && blocks <= bound && of_logits <= bound, isa, what);
+}
+
+/* Runs the expected tokens through the model; returns a hash of every layer's outputs. */
+static uint64_t check_numbers(const char *model_path, const json_t *expected, const char *isa) {
+    llama model;
+    uint64_t bits = 14695981039346656037U;
+    const char *wrong = llama_open(&model, model_path);
+    if (wrong != NULL) {
+        check(0, isa, wrong);
+        return 0;
+    }
+    const json_t *ids = json_object_get(expected, "greedy_ids");
+    const json_t *steps = json_object_get(expected, "steps");
+    float *logits = malloc((size_t)model.vocab * sizeof *logits);
+    int token = (int)json_integer_value(json_object_get(expected, "start_token"));
+    int good = logits != NULL, seen = 0;
+    for (int position = 0; good && position < (int)json_array_size(ids); position++) {
+        good = llama_step(&model, token, position, logits) == 0;
+        for (int i = 0; i < model.layers; i++)
+            bits = hash(bits, model.layer[i].attention_out, model.dim);
+        bits = hash(bits, logits, model.vocab);
+        size_t index;
+        json_t *step;
+        json_array_foreach(steps, index, step) {
+            if (json_integer_value(json_object_get(step, "pos")) == position) {
+                check_step(&model, logits, step, isa);
+                seen++;
+            }
+        }
+        token = (int)json_integer_value(json_array_get(ids, (size_t)position));
+        for (int i = 0; i < model.vocab && position < 200; i++)
+            good = good && !(logits[i] > logits[token]); /* the margin allows no other choice */
+    }
+    check(good && seen == (int)json_array_size(steps), isa, "every step runs, greedy tokens agree");
+    free(logits);
+    llama_close(&model);
+    return bits;
+}
+
+static void check_text(const char *story, const char *data, const char *want, const char *isa) {
+    char command[2048], text[4096];
+    snprintf(command, sizeof command, "'%s' --isa %s '%s/stories260K.bin' '%s/tok512.bin'", story,
+             isa, data, data);
+    FILE *pipe = popen(command, "r"); /* NOLINT(cert-env33-c): the paths are the caller's own */
+    size_t length = 0;
+    if (pipe != NULL)
+        length = fread(text, 1, sizeof text, pipe);
+    const int status = pipe != NULL ? pclose(pipe) : -1;
+    check(status == 0 && length == strlen(want) + 1 && memcmp(text, want, length - 1) == 0 &&
+              text[length - 1] == '\n',
+          isa, "the story is the expected text");
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) {
+        fprintf(stderr, "usage: story_test STORY DATA\n");
+        return 2;
+    }
+    char path[1024];
+    json_error_t error;
+    snprintf(path, sizeof path, "%s/expected.json", argv[2]);
+    json_t *expected = json_load_file(path, 0, &error);
+    if (expected == NULL) {
+        fprintf(stderr, "story_test: %s: %s\n", path, error.text);
+        return 1;
+    }
+    snprintf(path, sizeof path, "%s/stories260K.bin", argv[2]);
+
+    char isas[] = STORIES260K_ISAS, *rest = isas, first[32] = "";
+    uint64_t first_bits = 0;
+    for (char *isa; (isa = strtok_r(rest, " ", &rest)) != NULL;) {
+        if (stories260k_use_isa(isa) != STORIES260K_OK) {
+            printf("skip %s: this CPU does not run it\n", isa);
+            skipped++;
+            continue;
+        }
+        const uint64_t bits = check_numbers(path, expected, isa);
+        check_text(argv[1], argv[2],
+                   json_string_value(json_object_get(expected, "text_after_200_steps")), isa);
+        if (first[0] == '\0') {
+            snprintf(first, sizeof first, "%s", isa);
+            first_bits = bits;
+        } else {
+            check(bits == first_bits, isa, "layer outputs and logits have the first one's bits");
+        }
+    }
+    json_decref(expected);
+    printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
+    return failed != 0;
+}

@@ -1,0 +1,139 @@
+-- What the commands of attnc do between reading files and writing them. The C side (main.c) calls
+-- each function with plain values. A bad spec gives nil and a message; whatever raises an error is
+-- attnc's own fault, or a choice in the spec that the plan or a template refuses.
+local spec = require "spec"
+
+local commands = {}
+
+-- A word of the command line as it can stand in a comment and be pasted into a shell.
+local function shell_word(text)
+    text = text:gsub("%c", "?")
+    if text:find("^[%w%._%-%+=,:@%%]+$") then return text end
+    return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+-- The command without directories: the same in every place that it is run from.
+local function command_line(options)
+    local words = { "attnc", shell_word(options.file:match("[^/]*$")) }
+    if options.isa then
+        words[#words + 1] = "--isa " .. shell_word(options.isa == "native"
+            and table.concat(spec.native(), ",") or options.isa)
+    end
+    for _, set in ipairs(options.sets) do
+        words[#words + 1] = "--set " .. shell_word(spec.normal_set(set))
+    end
+    if options.single_file then words[#words + 1] = "--single-file" end
+    return table.concat(words, " ")
+end
+
+-- options = {file=, text=, sets={"field=value", ...}, isa=nil or text, single_file=boolean}
+-- -> name, array of {name=, text=} sorted by name, array of ISA ids | nil, message
+function commands.write(options)
+    local shape, message = spec.load(options)
+    if not shape then return nil, message end
+    return shape.name, require("emit").files(shape, {
+        command = command_line(options),
+        single_file = options.single_file,
+        spec_text = spec.canonical(shape),
+    }), shape.isa
+end
+
+-- -> text for stdout | nil, message
+function commands.info(options)
+    local shape, message = spec.load(options)
+    if not shape then return nil, message end
+    local info = require "info"
+    if options.json then return attnc.json(info.table(shape)) end
+    return info.text(shape)
+end
+
+function commands.help_spec()
+    return spec.help()
+end
+
+-- Whether this CPU runs the instruction set `id`.
+function commands.runs(id)
+    return spec.runs(id)
+end
+
+-- -> text for stdout: one line an instruction set
+function commands.isa()
+    local plan = require "plan"
+    local lines = {}
+    for _, set in ipairs(plan.isas()) do
+        lines[#lines + 1] = ("%-10s %-22s needs %s"):format(set.id,
+            spec.runs(set.id) and "runs on this CPU" or "does not run here",
+            #set.needs > 0 and table.concat(set.needs, ", ") or "nothing")
+    end
+    return table.concat(lines, "\n") .. "\n"
+end
+
+-- What the head of a written file says: {version=, command=, templates=, body=, spec=} or nil.
+local function read_head(text)
+    local json = attnc.parse_json(text)
+    if type(json) == "table" and type(json.attnc) == "table" then
+        local head = json.attnc
+        return { version = head.version, command = head.command, spec = json.spec,
+                          templates = head.templates_sha256 }
+    end
+    local lines, head = {}, {}
+    for line in text:gmatch("([^\n]*)\n") do
+        if line == " */" or line == "# end of head" then break end
+        lines[#lines + 1] = line:gsub("^/%* ", ""):gsub("^ %* ?", ""):gsub("^# ?", "")
+        if #lines > 500 then return nil end
+    end
+    for i, line in ipairs(lines) do
+        local version, command = line:match("^Written by attnc (%S+): (.*)$")
+        if version then head.version, head.command = version, command end
+        head.templates = head.templates or line:match("^templates sha256 (%x+)$")
+        if line == "spec:" then
+            head.spec = table.concat(lines, "\n", i + 1):gsub("%f[^\n\0]  ", "") .. "\n"
+            return head
+        end
+    end
+end
+
+-- Compares the text of the file at `path` with what this attnc writes for the spec inside it.
+-- -> "unchanged", "differs" or "foreign", and a line that says so
+function commands.verify(path, text)
+    local base = path:match("[^/]*$")
+    local head = read_head(text)
+    if not (head and type(head.version) == "string" and type(head.command) == "string"
+            and type(head.spec) == "string") then
+        return "foreign", "not written by attnc: it has no head that names the spec"
+    end
+    local function other_version()
+        return "differs", ("written by another version (%s%s; this is %s)"):format(head.version,
+            head.version == attnc.version and " with other templates" or "", attnc.version)
+    end
+    local shape = spec.load { file = path, text = head.spec, sets = {} }
+    if not shape then
+        if head.version ~= attnc.version then return other_version() end
+        return "differs", "edited by hand: the spec in its head is not valid"
+    end
+    local files = require("emit").files(shape, {
+        command = head.command,
+        single_file = (head.command .. " "):find(" --single-file ", 1, true) ~= nil,
+        spec_text = spec.canonical(shape),
+    })
+    local names = {}
+    for _, file in ipairs(files) do
+        names[#names + 1] = file.name
+        if file.name == base then
+            if file.text == text then return "unchanged", "unchanged" end
+            local ours = read_head(file.text)
+            if head.version ~= attnc.version or head.templates ~= ours.templates then
+                return other_version()
+            end
+            local number, expected = 0, (file.text .. "\n"):gmatch("([^\n]*)\n")
+            for line in (text .. "\n"):gmatch("([^\n]*)\n") do
+                number = number + 1
+                if line ~= expected() then break end
+            end
+            return "differs", "edited by hand: first differing line " .. number
+        end
+    end
+    return "differs", ("renamed: its spec gives %s"):format(table.concat(names, ", "))
+end
+
+return commands

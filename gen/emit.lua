@@ -1,0 +1,294 @@
+--- From a shape to the text of every file that is written for it.
+--
+-- emit.files(shape, origin) -> array of {name=, text=}, sorted by name.
+--   origin.command      what the files say wrote them: "attnc gpt2-small.lua --single-file"
+--   origin.single_file  one header with the code under #ifdef <NAME>_IMPLEMENTATION
+--   origin.spec_text    the canonical spec, which `attnc verify` finds again in each file
+-- The output depends on the shape, the origin, the templates and the version alone.
+local plan = require "plan"
+local render = require "render"
+local emit = {}
+
+-- CPUID leaf 1 ecx and leaf 7 ebx bits, and the XCR0 bits of the state that the operating system
+-- must save (Intel SDM volume 1, 13.1 and 14.3).
+local x86_features = {
+    ["sse4.2"] = { basic_ecx = 1 << 20, state = 0 },
+    avx2 = { extended_ebx = 1 << 5, basic_ecx = 1 << 28, state = 0x6 },
+    fma = { basic_ecx = 1 << 12, state = 0x6 },
+    avx512f = { extended_ebx = 1 << 16, state = 0xe6 },
+    avx512dq = { extended_ebx = 1 << 17, state = 0xe6 },
+    avx512bw = { extended_ebx = 1 << 30, state = 0xe6 },
+    avx512vl = { extended_ebx = 1 << 31, state = 0xe6 },
+}
+
+local function x86_bits(needs)
+    local bits = { state = 0 }
+    for _, feature in ipairs(needs) do
+        for register, mask in pairs(assert(x86_features[feature], feature)) do
+            bits[register] = (bits[register] or 0) | mask
+        end
+    end
+    return bits, bits.state
+end
+
+-- A C float literal of exactly that float.
+local function float(x)
+    local text = ("%.9g"):format((string.unpack("f", string.pack("f", x))))
+    return (text:find("[.e]") and text or text .. ".0") .. "f"
+end
+
+-- A C double literal.
+local function float_text(x)
+    local text = ("%.17g"):format(x)
+    return text:find("[.e]") and text or text .. ".0"
+end
+
+-- A byte count in the header: a size_t wherever it is used.
+local function size(n)
+    return ("((size_t)%d)"):format(n)
+end
+
+-- ln and exp by series, so that the constants do not depend on the platform's libm (at most a few
+-- units in the 16th digit, far below what a rope angle needs).
+local function ln(x)
+    local exponent = 0
+    while x > 1.5 do
+        x, exponent = x / 2, exponent + 1
+    end
+    while x < 0.75 do
+        x, exponent = x * 2, exponent - 1
+    end
+    local t = (x - 1) / (x + 1)
+    local sum, power = 0.0, t
+    for k = 1, 61, 2 do
+        sum, power = sum + power / k, power * t * t
+    end
+    return 2 * sum + exponent * 0.69314718055994530942
+end
+
+local function exp(x)
+    local halvings = 0
+    while math.abs(x) > 0.5 do
+        x, halvings = x / 2, halvings + 1
+    end
+    local sum, term = 1.0, 1.0
+    for k = 1, 24 do
+        term = term * x / k
+        sum = sum + term
+    end
+    for _ = 1, halvings do
+        sum = sum * sum
+    end
+    return sum
+end
+
+local LOG2_E = 1.44269504088896340736
+local PI = 3.14159265358979323846
+
+-- The constants of rope: turns per position as 64-bit fractions of a circle (Su et al., RoFormer,
+-- 2021), and Taylor series of cos and sin of an eighth turn in units of 2^-62.
+local function rope_constants(rope)
+    local constants = { turns = {}, terms = 9 }
+    local pairs_count = rope.rotary_dim // 2
+    for i = 0, pairs_count - 1 do
+        local turn = exp(-ln(rope.theta) * i / pairs_count) / (2 * PI)
+        constants.turns[i + 1] = ("UINT64_C(%d)"):format(math.floor(turn * 0x1p64 + 0.5))
+    end
+    local cos_terms, sin_terms, term = {}, {}, 1.0
+    for k = 0, 2 * constants.terms - 1 do
+        local fixed = math.floor(term * 0x1p62 + 0.5) * (k // 2 % 2 == 0 and 1 or -1)
+        local terms = k % 2 == 0 and cos_terms or sin_terms
+        terms[#terms + 1] = ("INT64_C(%d)"):format(fixed)
+        term = term * (PI / 4) / (k + 1)
+    end
+    constants.cos_terms = table.concat(cos_terms, ", ")
+    constants.sin_terms = table.concat(sin_terms, ", ")
+    return constants
+end
+
+-- The vocabulary: one function an operation, from C texts to a C text. An operation is a pattern
+-- ($1, $2, ...: arguments; $name: another function of the same file) or, where it needs
+-- statements, a function of the written file. `has` tells which patterns there are.
+local function vocabulary(isa, id)
+    local words, has = {}, {}
+    for operation, pattern in pairs(isa.ops) do
+        has[operation] = true
+        words[operation] = function(...)
+            local arguments = { ... }
+            local text = pattern:gsub("%$(%d)", function(index)
+                local argument = arguments[tonumber(index)]
+                return assert(argument, operation .. " lacks argument " .. index)
+            end)
+            return (text:gsub("%$(%a[%w_]*)", id .. "_%1"))
+        end
+    end
+    function words.call(helper, ...)
+        return ("%s_%s(%s)"):format(id, helper, table.concat({ ... }, ", "))
+    end
+    for helper in pairs(isa.functions or {}) do
+        words[helper] = function(...)
+            return words.call(helper, ...)
+        end
+    end
+    words.has = has
+    return words
+end
+
+local function common_environment(shape)
+    local name = shape.name
+    local env = {
+        shape = shape, name = name, NAME = name:upper(),
+        plan = plan, layout = plan.layout(shape), memory = plan.memory(shape),
+        version = attnc.version, isas = {},
+        cpu = { x86 = x86_bits }, float = float, float_text = float_text, size = size,
+    }
+    for index, id in ipairs(shape.isa) do
+        env.isas[index] = plan.isa(id)
+    end
+    return env
+end
+
+local function run(template, env)
+    local path = ("templates/%s.t"):format(template)
+    return render.run(attnc.text(path), path, env)
+end
+
+-- What the shape is called in words.
+local function title(shape)
+    local kind = shape.kv_heads == shape.heads and "multi-head attention"
+        or shape.kv_heads == 1 and "multi-query attention" or "grouped-query attention"
+    return ("%s: %s, %d query heads, %d KV heads, head_dim %d%s, %s %d positions%s"):format(
+        shape.name, kind, shape.heads, shape.kv_heads, shape.head_dim,
+        shape.v_head_dim ~= shape.head_dim and (" (values %d)"):format(shape.v_head_dim) or "",
+        shape.exact and "exactly" or "up to", shape.capacity, shape.causal and ", causal" or "")
+end
+
+local function kernel_text(shape, env, isa)
+    local id = shape.name .. "_" .. isa.id
+    local own = common_environment(shape)
+    own.isa, own.id, own.ID = isa, id, id:upper()
+    own.own = plan.make(shape, isa)
+    own.query_scale = shape.scale * LOG2_E
+    own.rope = shape.rope and rope_constants(shape.rope)
+    local words = vocabulary(isa, id)
+    setmetatable(own, {
+        __index = function(_, key)
+            return words[key] or _G[key]
+        end,
+    })
+    -- so that a template fails, and does not write a call of a Lua function that is not there
+    own.load = words.load
+    return ('#include "%s.h"\n'):format(shape.name) .. run("internal", env) .. run("kernel", own)
+end
+
+local templates_hash
+local function hash_of_templates()
+    if not templates_hash then
+        local parts = {}
+        for _, path in ipairs(attnc.list()) do
+            parts[#parts + 1] = path .. "\n" .. attnc.text(path)
+        end
+        templates_hash = attnc.sha256(table.concat(parts, "\n"))
+    end
+    return templates_hash
+end
+
+-- The head of a file: what wrote it, the spec, three hashes. `attnc verify` reads it back.
+local function with_head(origin, text, first, each, last)
+    local lines = {
+        "SPDX-License-Identifier: MIT-0",
+        ("Written by attnc %s: %s"):format(attnc.version, origin.command),
+        "spec sha256 " .. attnc.sha256(origin.spec_text),
+        "templates sha256 " .. hash_of_templates(),
+        "body sha256 " .. attnc.sha256(text),
+        "spec:",
+    }
+    for line in origin.spec_text:gmatch("(.-)\n") do
+        lines[#lines + 1] = "  " .. line
+    end
+    return first .. table.concat(lines, "\n" .. each) .. "\n" .. last .. "\n" .. text
+end
+
+local function c_file(origin, text)
+    return with_head(origin, text, "/* ", " * ", " */")
+end
+
+-- Includes of the header are dropped where the header itself carries the code.
+local function single_file(shape, env, header, parts)
+    local code = table.concat(parts):gsub('#include "' .. shape.name .. '%.h"\n', "")
+    local usage = ("\n/* Define %s_IMPLEMENTATION in exactly one C file before including this one. */\n")
+        :format(env.NAME)
+    local guard = ("#ifdef %s_IMPLEMENTATION\n#ifndef %s_IMPLEMENTED\n#define %s_IMPLEMENTED\n")
+        :format(env.NAME, env.NAME, env.NAME)
+    return header .. usage .. guard .. code .. "#endif\n#endif\n"
+end
+
+local function manifest(shape, env, origin, files)
+    local sets, listed = {}, {}
+    for _, isa in ipairs(env.isas) do
+        local own = plan.make(shape, isa)
+        sets[#sets + 1] = { isa = isa.id, query_rows = own.query_rows, unroll = own.unroll,
+            tile_rows = own.rows, reasons = own.reasons }
+    end
+    for _, file in ipairs(files) do
+        listed[#listed + 1] = { name = file.name, bytes = #file.text, sha256 = attnc.sha256(file.text) }
+    end
+    local body = {
+        name = shape.name, spec = origin.spec_text, shape = shape, memory = env.memory,
+        plan = sets, files = listed,
+    }
+    body.attnc = {
+        version = attnc.version, command = origin.command,
+        spec_sha256 = attnc.sha256(origin.spec_text), templates_sha256 = hash_of_templates(),
+        body_sha256 = attnc.sha256(attnc.json(body)),
+    }
+    return attnc.json(body)
+end
+
+-- What tells packed memory of this shape from any other: never the instruction sets, which share it.
+local function mark(kind, shape)
+    local rope = shape.rope or { theta = 0.0, rotary_dim = 0, layout = "" }
+    local facts = { kind, "layout 1", shape.capacity, shape.d_model, shape.heads, shape.kv_heads,
+        shape.head_dim, shape.v_head_dim, float_text(rope.theta), rope.rotary_dim, rope.layout,
+        tostring(shape.qkv_bias), tostring(shape.o_bias) }
+    return attnc.sha256(table.concat(facts, " ")):sub(1, 16)
+end
+
+function emit.files(shape, origin)
+    local env = common_environment(shape)
+    env.title = title(shape)
+    env.mark = { cache = mark("cache", shape), weights = mark("weights", shape) }
+    env.single_file = origin.single_file
+    local name = shape.name
+    local header, parts = run("header", env), {}
+    for index, isa in ipairs(env.isas) do
+        parts[index] = kernel_text(shape, env, isa)
+    end
+    local dispatch = ('#include "%s.h"\n'):format(name) .. run("internal", env) .. run("dispatch", env)
+    local files = {}
+    local function add(file, text)
+        files[#files + 1] = { name = file, text = text }
+    end
+    if origin.single_file then
+        parts[#parts + 1] = dispatch
+        add(name .. ".h", c_file(origin, single_file(shape, env, header, parts)))
+    else
+        add(name .. ".h", c_file(origin, header))
+        for index, isa in ipairs(env.isas) do
+            add(("%s_%s.c"):format(name, isa.id), c_file(origin, parts[index]))
+        end
+        add(name .. "_dispatch.c", c_file(origin, dispatch))
+    end
+    add(name .. "_selftest.c", c_file(origin, run("selftest", env)))
+    add("CMakeLists.txt", with_head(origin, run("CMakeLists", env), "# ", "# ", "# end of head"))
+    table.sort(files, function(a, b)
+        return a.name < b.name
+    end)
+    add(name .. ".json", manifest(shape, env, origin, files))
+    table.sort(files, function(a, b)
+        return a.name < b.name
+    end)
+    return files
+end
+
+return emit

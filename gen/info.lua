@@ -1,0 +1,155 @@
+--- `attnc info`: shape, plan, costs and the KV cache of a spec's relatives.
+--
+-- info.table(shape) -> plain table, for JSON: counts and bytes are integers
+-- info.text(shape)  -> the same for a reader
+local plan = require "plan"
+
+local info = {}
+
+local BAR = 40 -- characters of the longest bar
+
+-- "MHA", "GQA" or "MQA" with `kv` KV heads for `heads` query heads.
+local function kind(heads, kv)
+    return kv == heads and "MHA" or kv == 1 and "MQA" or "GQA"
+end
+
+-- The cache of the same model with every number of KV heads that divides its heads, most first.
+local function relatives(shape)
+    local list = {}
+    for kv = shape.heads, 1, -1 do
+        if shape.heads % kv == 0 then
+            local memory = plan.memory(setmetatable({ kv_heads = kv }, { __index = shape }))
+            list[#list + 1] = {
+                kind = kind(shape.heads, kv),
+                kv_heads = kv,
+                cache_bytes = memory.cache_bytes,
+                bytes_per_position = memory.kv_bytes_per_token,
+                ratio = kv / shape.heads,
+                this_spec = kv == shape.kv_heads,
+            }
+        end
+    end
+    return list
+end
+
+function info.table(shape)
+    local memory, plans = plan.memory(shape), {}
+    for _, id in ipairs(shape.isa) do
+        local fields = {}
+        for _, reason in ipairs(plan.make(shape, plan.isa(id)).reasons) do
+            fields[reason.field] = { value = reason.value, why = reason.why }
+        end
+        plans[id] = fields
+    end
+    return {
+        attnc = attnc.version,
+        shape = shape,
+        kind = kind(shape.heads, shape.kv_heads),
+        plan = plans,
+        parameters = memory.parameters,
+        flops = { prefill = memory.flops_prefill, decode = memory.flops_decode },
+        bytes = {
+            weights = memory.weights_bytes,
+            cache = memory.cache_bytes,
+            cache_per_position = memory.kv_bytes_per_token,
+            scratch = memory.scratch_bytes,
+            scratch_with_cache = memory.cache_scratch_bytes,
+            scratch_per_thread = memory.thread_bytes,
+        },
+        kv_cache = relatives(shape),
+    }
+end
+
+local function with_unit(amount, step, units)
+    local unit = 0
+    local value = amount + 0.0
+    while value >= step and unit < #units do
+        value, unit = value / step, unit + 1
+    end
+    return unit == 0 and "" or ("%.4g %s"):format(value, units[unit])
+end
+
+local function bytes(amount)
+    return with_unit(amount, 1024, { "KiB", "MiB", "GiB", "TiB", "PiB" })
+end
+
+function info.text(shape)
+    local all, lines = info.table(shape), {}
+    local function add(...)
+        lines[#lines + 1] = (string.format(...):gsub("%s+$", ""))
+    end
+    local function row(name, amount, note)
+        add("  %-26s %18d  %s", name, amount, note or "")
+    end
+    local layer = shape.emit == "layer"
+
+    add("%s: %s, %s%s", shape.name,
+        layer and "attention layer with projections" or "attention on given q, k and v",
+        all.kind, shape.causal and ", causal" or "")
+    add("  d_model %d, %d heads, %d KV heads, head_dim %d, v_head_dim %d", shape.d_model,
+        shape.heads, shape.kv_heads, shape.head_dim, shape.v_head_dim)
+    local rope = shape.rope
+    add("  %s %d positions, scale %.9g, %s", shape.exact and "exactly" or "up to", shape.capacity,
+        shape.scale, rope and ("rope on %d channels (%s, theta %.17g)"):format(rope.rotary_dim,
+            rope.layout, rope.theta) or "no rope")
+    if layer then
+        local biases = {}
+        biases[#biases + 1] = shape.qkv_bias and "q, k, v" or nil
+        biases[#biases + 1] = shape.o_bias and "output" or nil
+        add("  weights %s, bias on %s", shape.weights_layout,
+            #biases > 0 and table.concat(biases, ", ") or "nothing")
+    end
+
+    for _, id in ipairs(shape.isa) do
+        add("\nPlan for %s", id)
+        for _, reason in ipairs(plan.make(shape, plan.isa(id)).reasons) do
+            add("  %-16s %5s  %s", reason.field, reason.value, reason.why)
+        end
+    end
+
+    local function matrix(inputs, outputs)
+        return ("%d x %d"):format(inputs, outputs)
+    end
+    local parameters = all.parameters
+    add("\nParameters%s", layer and "" or " of the projections around it")
+    row("Wq", parameters.wq, matrix(shape.d_model, shape.heads * shape.head_dim))
+    row("Wk", parameters.wk, matrix(shape.d_model, shape.kv_heads * shape.head_dim))
+    row("Wv", parameters.wv, matrix(shape.d_model, shape.kv_heads * shape.v_head_dim))
+    row("Wo", parameters.wo, matrix(shape.heads * shape.v_head_dim, shape.d_model))
+    if parameters.bias > 0 then
+        row("biases", parameters.bias)
+    end
+    row("in all", parameters.total)
+
+    local function operations(name, amount)
+        row(name:format(shape.capacity), amount,
+            with_unit(amount, 1000, { "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP" }))
+    end
+    add("\nFloating-point operations")
+    operations("prefill of %d", all.flops.prefill)
+    operations("decode of position %d", all.flops.decode)
+
+    local function memory(name, amount)
+        row(name, amount, bytes(amount))
+    end
+    add("\nMemory in bytes")
+    if layer then
+        memory("packed weights", all.bytes.weights)
+    end
+    memory("KV cache", all.bytes.cache)
+    memory("KV cache a position", all.bytes.cache_per_position)
+    memory("scratch, with a cache", all.bytes.scratch_with_cache)
+    memory("scratch, without", all.bytes.scratch)
+    memory("scratch a further thread", all.bytes.scratch_per_thread)
+
+    add("\nKV cache of this model by number of KV heads, in bytes")
+    for _, each in ipairs(all.kv_cache) do
+        local bar = ("#"):rep(math.max(1, math.floor(each.ratio * BAR + 0.5)))
+        add("  %s %4d %16d  %-11s %-" .. BAR .. "s %5.4g %% %s", each.kind, each.kv_heads,
+            each.cache_bytes, bytes(each.cache_bytes), bar, each.ratio * 100,
+            each.this_spec and "<- this spec" or "")
+    end
+    return table.concat(lines, "\n") .. "\n"
+end
+
+return info

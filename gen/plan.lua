@@ -1,0 +1,237 @@
+--- The plan: from a shape and an instruction set to tiles, blocks, memory and costs.
+--
+-- plan.isa(id)           -> the instruction set's table (templates/isa/<id>.lua)
+-- plan.isas()            -> all of them, in order: the later one runs if the CPU has several
+-- plan.layout(shape)     -> the memory map that every instruction set shares (floats and bytes)
+-- plan.make(shape, isa)  -> tile choices, with `reasons`: array of {field, value, why}
+-- plan.memory(shape)     -> byte counts, parameters and FLOPs for the header, `attnc info`, manifest
+--
+-- All sizes are integers; the spec's limits keep every one of them below 2^47.
+local plan = {}
+
+-- Keys of one softmax block. Part of the numeric definition: never a tuning choice.
+plan.BLOCK = 512
+-- Keys of one packed key tile, columns of one packed weight panel, and the padding of values:
+-- the same on every instruction set, so that packed memory outlives a change of it.
+plan.KEY_TILE = 32
+plan.PANEL = 32
+plan.VALUE_PANEL = 64
+plan.VALUE_PAD = 16
+plan.ALIGN = 64
+plan.MAX_THREADS = 256
+-- Score rows are padded by one cache line: rows at a stride of 4 KiB would fall into one L1 set.
+plan.SCORE_STRIDE = plan.BLOCK + 16
+
+local function ceil_to(n, step)
+    return (n + step - 1) // step * step
+end
+plan.ceil_to = ceil_to
+
+function plan.isa(id)
+    local path = ("templates/isa/%s.lua"):format(id)
+    return assert(load(attnc.text(path), "@" .. path, "t", {}))()
+end
+
+function plan.isas()
+    local sets = {}
+    for _, path in ipairs(attnc.list()) do
+        local id = path:match("^templates/isa/([%w_]+)%.lua$")
+        if id then
+            sets[#sets + 1] = plan.isa(id)
+        end
+    end
+    table.sort(sets, function(a, b)
+        return a.order < b.order
+    end)
+    return sets
+end
+
+-- Value channels are stored in panels at most 64 wide, so that a value tile walks forward through
+-- memory. No panel is narrower than 32 unless all of v is: a tile needs two vectors to run well.
+local function value_panels(width)
+    local panels, left = {}, width
+    while left > 0 do
+        local panel = math.min(left, plan.VALUE_PANEL)
+        if left - panel > 0 and left - panel < 2 * plan.VALUE_PAD then
+            panel = panel - plan.VALUE_PAD
+        end
+        panels[#panels + 1] = { offset = width - left, width = panel }
+        left = left - panel
+    end
+    return panels
+end
+
+function plan.layout(shape)
+    local layout = {}
+    layout.positions = ceil_to(shape.capacity, plan.KEY_TILE)
+    layout.blocks = (layout.positions + plan.BLOCK - 1) // plan.BLOCK
+    layout.last_block_keys = layout.positions - (layout.blocks - 1) * plan.BLOCK
+    layout.value_width = ceil_to(shape.v_head_dim, plan.VALUE_PAD)
+    layout.panels = value_panels(layout.value_width)
+    -- floats of one KV head's keys and values
+    layout.head_floats = layout.positions * (shape.head_dim + layout.value_width)
+    layout.cache_bytes = plan.ALIGN + shape.kv_heads * layout.head_floats * 4
+    layout.layer_rows = math.min(shape.capacity, 256)
+    layout.group = shape.heads // shape.kv_heads
+    -- columns and depth of the four projections
+    layout.q_width = shape.heads * shape.head_dim
+    layout.k_width = shape.kv_heads * shape.head_dim
+    layout.v_width = shape.kv_heads * shape.v_head_dim
+    layout.o_width = shape.heads * shape.v_head_dim
+    return layout
+end
+
+-- Row counts of the tiles that are written: any number of rows is cut greedily into these.
+local function row_counts(largest, group, fits)
+    local counts = {}
+    for rows = largest, 1, -1 do
+        local power_of_two = rows & (rows - 1) == 0
+        if rows == largest or power_of_two or (rows == group and fits(rows)) then
+            counts[#counts + 1] = rows
+        end
+    end
+    return counts
+end
+
+local function largest_divisor(n, limit)
+    for divisor = math.min(n, limit), 1, -1 do
+        if n % divisor == 0 then
+            return divisor
+        end
+    end
+end
+
+-- How many steps of head_dim one loop body holds: all of it where the body stays within 16 KiB of
+-- code (about 6 bytes for an fma, 8 for a load), else the largest divisor, else 8 and a remainder.
+local function unroll_of(shape, rows, vectors)
+    local limit = shape.unroll
+    if limit == "full" then
+        limit = 16384 // (rows * vectors * 6 + (rows + vectors) * 8)
+    end
+    local divisor = largest_divisor(shape.head_dim, limit)
+    if divisor < 4 and shape.head_dim > limit then
+        return math.min(8, limit)
+    end
+    return divisor
+end
+
+function plan.make(shape, isa)
+    local layout, base, own = plan.layout(shape), isa.tiles, shape.tile or {}
+    local p = { reasons = {} }
+    local function choose(field, value, why)
+        if own[field] then
+            value, why = own[field], "given by the spec"
+        end
+        p[field] = value
+        p.reasons[#p.reasons + 1] = { field = field, value = value, why = why }
+    end
+
+    local tile_vectors = plan.KEY_TILE // isa.lanes
+    local rows, vectors, why = base.score_rows, base.score_vectors, "accumulators hide the FMA latency"
+    if vectors > tile_vectors and (shape.head_dim >= 128 or layout.head_floats * 4 > 1 << 20) then
+        rows, vectors = rows * vectors // tile_vectors, tile_vectors
+        why = "long streams: one key tile at a time, more rows for each"
+    end
+    choose("score_rows", rows, why)
+    choose("score_vectors", vectors, why)
+    choose("value_vectors", base.value_vectors, "two or more vectors a row share one broadcast")
+    choose("project_rows", base.project_rows, "rows times a panel's vectors fill the registers")
+    local big = layout.head_floats * 4 > 1 << 20
+    choose("query_rows", p.score_rows * (big and 8 or 2),
+        big and "keys and values exceed L2: several query tiles share each key block"
+            or "keys and values stay in L2")
+
+    -- Narrow tiles (fewer rows, one key tile at a time) serve the tails and decode.
+    p.narrow = {}
+    p.rows = row_counts(p.score_rows, layout.group, function(count)
+        return count <= p.score_rows or count * tile_vectors <= base.accumulators
+    end)
+    for _, count in ipairs(p.rows) do
+        p.narrow[count] = largest_divisor(tile_vectors, math.max(1, base.accumulators // count))
+    end
+    p.project_counts = row_counts(p.project_rows, 1, function()
+        return true
+    end)
+    p.project_vectors = {}
+    for _, count in ipairs(p.project_counts) do
+        p.project_vectors[count] = largest_divisor(plan.PANEL // isa.lanes, math.max(1, base.accumulators // count))
+    end
+    choose("unroll", unroll_of(shape, p.score_rows, p.score_vectors),
+        "steps of head_dim in one loop body, within 16 KiB of code")
+
+    -- bytes of one worker's scratch, every array on a cache line
+    local function line(floats)
+        return ceil_to(floats, 16)
+    end
+    p.query_stride = line(shape.head_dim)
+    local largest = math.max(p.query_rows, p.rows[1])
+    p.query_rows = largest
+    p.scratch = { q = 0 }
+    p.scratch.o = p.scratch.q + largest * p.query_stride
+    p.scratch.l = p.scratch.o + largest * layout.value_width
+    p.scratch.m = p.scratch.l + largest * 16
+    p.scratch.decay = p.scratch.m + line(largest)
+    p.scratch.s = p.scratch.decay + line(p.rows[1])
+    p.scratch.floats = p.scratch.s + p.rows[1] * plan.SCORE_STRIDE
+    return p
+end
+
+local function panel_floats(columns, depth, bias)
+    return (columns + plan.PANEL - 1) // plan.PANEL * plan.PANEL * (depth + (bias and 1 or 0))
+end
+
+function plan.memory(shape)
+    local layout, memory = plan.layout(shape), {}
+    memory.thread_bytes = 0
+    for _, id in ipairs(shape.isa) do
+        local floats = plan.make(shape, plan.isa(id)).scratch.floats
+        memory.thread_bytes = math.max(memory.thread_bytes, floats * 4)
+    end
+    memory.cache_bytes = layout.cache_bytes
+    memory.kv_bytes_per_token = shape.kv_heads * (shape.head_dim + layout.value_width) * 4
+    memory.head_bytes = layout.head_floats * 4
+    memory.all_heads_bytes = shape.kv_heads * memory.head_bytes
+
+    local wq, wk = layout.q_width * shape.d_model, layout.k_width * shape.d_model
+    local wv, wo = layout.v_width * shape.d_model, layout.o_width * shape.d_model
+    local bias = 0
+    if shape.qkv_bias then
+        bias = bias + layout.q_width + layout.k_width + layout.v_width
+    end
+    if shape.o_bias then
+        bias = bias + shape.d_model
+    end
+    memory.parameters = { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias, total = wq + wk + wv + wo + bias }
+
+    local layer = shape.emit == "layer"
+    memory.layer_bytes = 0
+    memory.weights_bytes = 0
+    if layer then
+        -- q, k, v and the attention's output of one chunk of rows
+        local row = layout.q_width + layout.k_width + layout.v_width + layout.o_width
+        memory.layer_bytes = ceil_to(layout.layer_rows * row * 4, plan.ALIGN)
+        local w = { wq = 0 }
+        w.wk = w.wq + panel_floats(layout.q_width, shape.d_model, shape.qkv_bias)
+        w.wv = w.wk + panel_floats(layout.k_width, shape.d_model, shape.qkv_bias)
+        w.wo = w.wv + panel_floats(layout.v_width, shape.d_model, shape.qkv_bias)
+        w.floats = w.wo + panel_floats(shape.d_model, layout.o_width, shape.o_bias)
+        memory.weight_offsets = w
+        memory.weights_bytes = plan.ALIGN + w.floats * 4
+    end
+    -- Without a cache the packed keys and values lie in scratch: one KV head's at a time where a
+    -- single thread can, all heads' where threads share them or the layer makes them.
+    memory.scratch_bytes = memory.layer_bytes + memory.thread_bytes
+        + (layer and memory.all_heads_bytes or memory.head_bytes)
+    memory.cache_scratch_bytes = memory.layer_bytes + memory.thread_bytes
+
+    -- Multiplications and additions of the definition; masked scores do not count.
+    local n = shape.capacity
+    local pairs_seen = shape.causal and n * (n + 1) // 2 or n * n
+    local per_pair = 2 * shape.heads * (shape.head_dim + shape.v_head_dim)
+    local projections = layer and 2 * (wq + wk + wv + wo) or 0
+    memory.flops_prefill = per_pair * pairs_seen + projections * n
+    memory.flops_decode = per_pair * n + projections
+    return memory
+end
+
+return plan

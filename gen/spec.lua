@@ -1,0 +1,665 @@
+--- The spec: from a user's Lua file to a canonical shape.
+--
+-- spec.fields              the schema table; checks, messages and `attnc help spec` come from it
+-- spec.load(options)       -> shape | nil, message: runs the spec in the sandbox and checks it
+-- spec.check(raw, source)  -> shape | nil, message
+-- spec.canonical(shape)    -> Lua text of a spec that gives the same shape
+-- spec.help()              -> the schema as text
+-- spec.runs(id), spec.native()  what this machine runs
+-- Messages read "file:line: field 'x' = value: what is wrong; what would be right".
+local plan = require "plan"
+
+local spec = {}
+
+local POSITIONS, ROPE_POSITIONS = 1 << 24, 1 << 22
+
+-- Rows of the schema. kind: name, integer or number (from min to max), boolean, choice (of), isa,
+-- unroll, table (with fields of its own). `default` is for the reader. `also` lists what others
+-- call the field: a spec that uses such a name is told ours.
+local function field(kind, name, default, meaning, also)
+    return { kind = kind, name = name, default = default, meaning = meaning, also = also or "" }
+end
+
+local function ranged(kind, name, min, max, default, meaning, also)
+    local it = field(kind, name, default, meaning, also)
+    it.min, it.max = min, max
+    return it
+end
+
+local function one_of(name, of, default, meaning, also)
+    local it = field("choice", name, default, meaning, also)
+    it.of = of
+    return it
+end
+
+local function group(name, default, meaning, also, fields)
+    local it = field("table", name, default, meaning, also)
+    it.fields = fields
+    return it
+end
+
+-- A field that is not built yet: refused, unless its value is the neutral one, which asks for
+-- nothing.
+local function unbuilt(name, neutral, meaning, also)
+    local it = field("unbuilt", name, nil, meaning, also)
+    it.neutral = neutral
+    return it
+end
+
+local LENGTH = "seq or max_seq is required"
+local BY_FIELDS = '"layer" if d_model, rope, a bias or weights_layout is given'
+
+spec.fields = {
+    field("name", "name", "required", "prefix of every symbol, macro and file",
+        "model model_type id"),
+    ranged("integer", "d_model", 1, 1 << 20, "heads * head_dim", "channels of x and y",
+        "hidden_size hidden n_embd dim width embed_dim"),
+    ranged("integer", "heads", 1, 1024, "required", "query heads",
+        "num_heads n_heads n_head num_attention_heads"),
+    ranged("integer", "kv_heads", 1, 1024, "heads", "key and value heads; 1: MQA",
+        "num_kv_heads n_kv_heads num_key_value_heads groups"),
+    ranged("integer", "head_dim", 1, 1024, "d_model / heads", "channels of a head of q and k",
+        "d_head dim_head head_size d_k"),
+    ranged("integer", "v_head_dim", 1, 1024, "head_dim", "channels of a head of v",
+        "d_v value_dim"),
+    ranged("integer", "seq", 1, POSITIONS, LENGTH, "exactly this many positions",
+        "seq_len n sequence_length"),
+    ranged("integer", "max_seq", 1, POSITIONS, LENGTH, "up to this many positions",
+        "n_ctx context block_size max_seq_len max_position_embeddings n_positions"),
+    field("isa", "isa", "required", "instruction sets, one file each", "target targets arch simd"),
+    field("boolean", "causal", "false", "a query sees its own position and earlier ones only",
+        "is_causal autoregressive"),
+    ranged("number", "scale", 1e-30, 1e30, "1 / sqrt(head_dim)", "factor of the scores",
+        "softmax_scale sm_scale"),
+    group("rope", "none", "rotary positions on q and k", "rotary rope_theta rope_parameters", {
+        ranged("number", "theta", 1, 1e12, "10000", "base of the angles", "base rope_theta"),
+        ranged("integer", "rotary_dim", 2, 1024, "head_dim", "leading channels that turn; even",
+            "dim rot_dim"),
+        one_of("layout", { "half", "interleaved" }, '"half"',
+            "channel pairs (i, i + rotary_dim/2), or (2i, 2i + 1)", "style type"),
+        unbuilt("scaling", nil, "longer contexts", "factor"),
+    }),
+    field("boolean", "qkv_bias", "false", "q, k and v projections add a bias", "bias attention_bias"),
+    field("boolean", "o_bias", "false", "the output projection adds a bias", "out_bias"),
+    one_of("weights_layout", { "out_in", "in_out" }, '"out_in"',
+        "y = W x as PyTorch's Linear, or X W as the paper", "layout"),
+    one_of("emit", { "attention", "layer" }, BY_FIELDS,
+        "attention on given q, k and v, or with projections"),
+    group("tile", "by plan", "sizes of the register tiles", "tiles", {
+        ranged("integer", "query_rows", 1, 256, "by plan", "query rows that share a block of keys"),
+        ranged("integer", "score_rows", 1, 16, "by plan", "rows of a score tile"),
+        ranged("integer", "score_vectors", 1, 16, "by plan", "vectors of keys in a score tile"),
+        ranged("integer", "value_vectors", 1, 16, "by plan", "vectors of channels in a value tile"),
+        ranged("integer", "project_rows", 1, 16, "by plan", "rows of a projection tile"),
+    }),
+    field("unroll", "unroll", '"full"', "steps of head_dim in one loop body"),
+    unbuilt("window", 0, "see the last keys only", "sliding_window"),
+    unbuilt("window_right", 0, "see the next keys only"),
+    unbuilt("softcap", 0, "c * tanh(s / c)", "attn_logit_softcapping"),
+    unbuilt("sinks", false, "a logit for each head in the denominator"),
+    unbuilt("mask", "none", "a mask or bias for each query and key"),
+    unbuilt("alibi", false, "biases by distance"),
+    unbuilt("qk_norm", nil, "norm of q and k"),
+    unbuilt("types", nil, "storage of cache and weights", "dtype kv_dtype cache_type"),
+    unbuilt("cache", "linear", "ring buffers", "kv_cache"),
+    unbuilt("block", nil, "norms, residuals and feed-forward"),
+    unbuilt("numerics", "exact", "narrow dot products"),
+}
+
+local function sorted_keys(t)
+    local keys = {}
+    for key in pairs(t) do
+        keys[#keys + 1] = key
+    end
+    table.sort(keys, function(a, b)
+        if type(a) ~= type(b) then
+            return type(a) == "number"
+        end
+        return a < b
+    end)
+    return keys
+end
+
+-- A value as Lua text on one line, in the same order every time.
+local function literal(value, depth)
+    local kind = math.type(value) or type(value)
+    if kind == "string" then
+        return '"' .. value:gsub('[%c"\\\127]', function(c)
+            return c:find('["\\]') and "\\" .. c or ("\\%03d"):format(c:byte())
+        end) .. '"'
+    elseif kind == "float" then
+        -- the shortest text that reads back as the same number
+        for digits = 1, 17 do
+            local text = ("%." .. digits .. "g"):format(value)
+            if tonumber(text) == value then
+                return math.type(tonumber(text)) == "float" and text or text .. ".0"
+            end
+        end
+        return value ~= value and "nan" or value > 0 and "inf" or "-inf"
+    elseif kind ~= "table" then
+        return tostring(value)
+    elseif (depth or 0) > 3 then
+        return "{...}"
+    end
+    local items = {}
+    for _, key in ipairs(sorted_keys(value)) do
+        local text = literal(value[key], (depth or 0) + 1)
+        if math.type(key) ~= "integer" or key > #value or key < 1 then
+            local name = type(key) == "string" and key:find("^[%a_][%w_]*$")
+            text = (name and key or "[" .. literal(key) .. "]") .. " = " .. text
+        end
+        items[#items + 1] = text
+    end
+    return #items == 0 and "{}" or "{ " .. table.concat(items, ", ") .. " }"
+end
+
+local function shorten(text)
+    return #text > 60 and text:sub(1, 57) .. "..." or text
+end
+
+-- How many letters must be added, dropped, changed or swapped with their neighbour.
+local function distance(a, b)
+    local rows = { [0] = {} }
+    for j = 0, #b do
+        rows[0][j] = j
+    end
+    for i = 1, #a do
+        rows[i] = { [0] = i }
+        for j = 1, #b do
+            local change = a:byte(i) == b:byte(j) and 0 or 1
+            local best = math.min(rows[i - 1][j] + 1, rows[i][j - 1] + 1,
+                rows[i - 1][j - 1] + change)
+            if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
+                best = math.min(best, rows[i - 2][j - 2] + 1)
+            end
+            rows[i][j] = best
+        end
+    end
+    return rows[#a][#b]
+end
+
+-- The known name that a misspelled or foreign one means, or nil.
+local function nearest(word, rows)
+    local best, best_distance
+    word = word:lower():sub(1, 40)
+    for _, row in ipairs(rows) do
+        local d = distance(word, row.name)
+        if (" " .. row.also .. " "):find(" " .. word .. " ", 1, true) then
+            d = 0
+        end
+        if d <= math.max(1, #word // 3) and (not best or d < best_distance) then
+            best, best_distance = row.name, d
+        end
+    end
+    return best
+end
+
+local function names_of(rows)
+    local names = {}
+    for i, row in ipairs(rows) do
+        names[i] = row.name
+    end
+    return table.concat(names, ", ")
+end
+
+local function isa_names()
+    local ids = {}
+    for i, set in ipairs(plan.isas()) do
+        ids[i] = set.id
+    end
+    return table.concat(ids, ", ")
+end
+
+-- A number for a reader: 1 << 24 stays whole.
+local function plain(number)
+    return math.type(number) == "integer" and tostring(number) or ("%g"):format(number)
+end
+
+-- What a field takes, in words.
+local function allowed(row)
+    local kind = row.kind
+    if kind == "name" then
+        return "a C identifier in lower case: at most 40 letters, no '__', no '_' at the end"
+    elseif kind == "integer" then
+        return ("a whole number from %s to %s"):format(plain(row.min), plain(row.max))
+    elseif kind == "number" then
+        return ("a number from %s to %s"):format(plain(row.min), plain(row.max))
+    elseif kind == "boolean" then
+        return "true or false"
+    elseif kind == "choice" then
+        return '"' .. table.concat(row.of, '" or "') .. '"'
+    elseif kind == "isa" then
+        return "one or a list of " .. isa_names()
+    elseif kind == "unroll" then
+        return '"full" or a whole number from 1 to 1024'
+    end
+    return "a table with " .. names_of(row.fields)
+end
+
+-- The line of the text that gives a field its value, as far as plain reading finds it: the first
+-- one from the last "return" on, else the last one before it.
+local function line_of(text, name)
+    local number, returned, hits = 0, 0, {}
+    for line in (text .. "\n"):gmatch("([^\n]*)\n") do
+        number = number + 1
+        line = line:gsub("%-%-.*", "") .. " "
+        if line:find("%f[%w_]return%f[^%w_]") then
+            returned = number
+        end
+        if line:find("%f[%w_]" .. name .. "%f[^%w_]%s*=[^=]") then
+            hits[#hits + 1] = number
+        end
+    end
+    for _, hit in ipairs(hits) do
+        if hit >= returned then
+            return hit
+        end
+    end
+    return hits[#hits]
+end
+
+-- Raises a message about the field at `path` ("heads", "rope.theta"); spec.check catches it.
+local function refuse(source, path, value, wrong)
+    local top, name = path:match("^[^.]*"), path:match("[^.]*$")
+    local place = (source.set or {})[path] or (source.set or {})[top]
+    if not place then
+        local line = source.text and name:find("^[%w_]+$") and line_of(source.text, name)
+        place = line and ("%s:%d"):format(source.file, line) or source.file
+    end
+    error({ refusal = ("%s: field '%s'%s: %s"):format(place, path:gsub("%c", "?"),
+        value == nil and "" or " = " .. shorten(literal(value)), wrong) }, 0)
+end
+
+-- Each takes (value, row) and returns the canonical value, or nil and what is wrong.
+local kinds = {}
+
+function kinds.name(value)
+    if type(value) == "string" and #value <= 40 and value:find("^[a-z][a-z0-9_]*$")
+        and not value:find("__") and not value:find("_$") then
+        return value
+    end
+end
+
+function kinds.integer(value, row)
+    local whole = type(value) == "number" and math.tointeger(value)
+    if whole and whole >= row.min and whole <= row.max then
+        return whole
+    end
+end
+
+function kinds.number(value, row)
+    if type(value) == "number" and value >= row.min and value <= row.max then
+        return value + 0.0
+    end
+end
+
+function kinds.boolean(value)
+    if type(value) == "boolean" then
+        return value
+    end
+end
+
+function kinds.choice(value, row)
+    for _, choice in ipairs(row.of) do
+        if choice == value then
+            return value
+        end
+    end
+end
+
+function kinds.unroll(value)
+    if value == "full" then
+        return value
+    end
+    return kinds.integer(value, { min = 1, max = 1024 })
+end
+
+function kinds.isa(value)
+    local wanted, count, result = {}, 0, {}
+    if type(value) == "string" then
+        value = { value }
+    end
+    if type(value) ~= "table" then
+        return nil
+    end
+    for key, id in pairs(value) do
+        if math.type(key) ~= "integer" or type(id) ~= "string" then
+            return nil
+        elseif id == "native" then
+            return nil, '"native" is for the command line: --isa native'
+        elseif wanted[id] then
+            return nil, ("names \"%s\" twice"):format(shorten(id))
+        end
+        wanted[id], count = true, count + 1
+    end
+    for _, set in ipairs(plan.isas()) do
+        if wanted[set.id] then
+            wanted[set.id] = nil
+            result[#result + 1] = set.id
+        end
+    end
+    local unknown = next(wanted) and sorted_keys(wanted)[1]
+    if unknown then
+        return nil, ("unknown instruction set %s"):format(shorten(literal(unknown)))
+    end
+    return count > 0 and result or nil
+end
+
+local check_rows
+
+function kinds.table(value, row, source, path)
+    if type(value) == "table" then
+        return check_rows(value, row.fields, source, path .. ".")
+    end
+end
+
+-- Checks every key and value of a table against its rows, each on its own.
+function check_rows(raw, rows, source, prefix)
+    local known, result = {}, {}
+    for _, row in ipairs(rows) do
+        known[row.name] = row
+    end
+    for _, key in ipairs(sorted_keys(raw)) do
+        if not known[key] then
+            local guess = type(key) == "string" and nearest(key, rows)
+            refuse(source, prefix .. tostring(key), raw[key], "unknown field; " .. (guess
+                and ("did you mean '%s'?"):format(prefix .. guess)
+                or "known are " .. names_of(rows)))
+        end
+    end
+    for _, row in ipairs(rows) do
+        local value, path = raw[row.name], prefix .. row.name
+        if value ~= nil and row.kind == "unbuilt" then
+            if value ~= row.neutral then
+                refuse(source, path, value, "not supported yet; " .. (row.neutral ~= nil
+                    and ("leave it out, or %s"):format(literal(row.neutral)) or "leave it out"))
+            end
+        elseif value ~= nil then
+            local good, wrong = kinds[row.kind](value, row, source, path)
+            if good == nil then
+                wrong = wrong or "not possible"
+                refuse(source, path, value, wrong .. "; it takes " .. allowed(row))
+            end
+            result[row.name] = good
+        end
+    end
+    return result
+end
+
+local function missing(source, name, what)
+    error({ refusal = ("%s: field '%s' is missing: %s"):format(source.file, name, what) }, 0)
+end
+
+-- Fills in the defaults and checks fields against each other.
+local function complete(given, source)
+    local shape = {}
+    local function wrong(path, text)
+        refuse(source, path, given[path], text)
+    end
+    for key, value in pairs(given) do
+        shape[key] = value
+    end
+    for _, each in ipairs(spec.fields) do
+        if each.default == "required" and shape[each.name] == nil then
+            missing(source, each.name, ("%s; it takes %s"):format(each.meaning, allowed(each)))
+        end
+    end
+    shape.kv_heads = shape.kv_heads or shape.heads
+    if shape.kv_heads > shape.heads then
+        wrong("kv_heads", ("more than heads = %d; it takes a divisor of heads"):format(shape.heads))
+    elseif shape.heads % shape.kv_heads ~= 0 then
+        wrong("kv_heads", ("heads = %d is not a multiple of it; it takes a divisor"):format(
+            shape.heads))
+    end
+
+    if not shape.head_dim then
+        if not shape.d_model then
+            missing(source, "head_dim", "give head_dim, or d_model")
+        elseif shape.d_model % shape.heads ~= 0 then
+            wrong("d_model", ("not a multiple of heads = %d; if that is meant, give head_dim too")
+                :format(shape.heads))
+        end
+        shape.head_dim = shape.d_model // shape.heads
+        if shape.head_dim > 1024 then
+            wrong("d_model", ("gives head_dim = %d; it may be at most 1024"):format(shape.head_dim))
+        end
+    end
+    shape.v_head_dim = shape.v_head_dim or shape.head_dim
+    local width = shape.heads * shape.head_dim
+
+    if given.seq and given.max_seq then
+        wrong("max_seq", ("given together with seq = %d; give one of them"):format(given.seq))
+    elseif not (given.seq or given.max_seq) then
+        missing(source, "max_seq", "give seq (exactly so many) or max_seq (up to so many)")
+    end
+    local length = given.seq and "seq" or "max_seq"
+    shape.capacity, shape.exact = given[length], given.seq ~= nil
+    shape.seq, shape.max_seq = nil, nil
+
+    shape.causal = shape.causal or false
+    shape.scale = shape.scale or 1 / math.sqrt(shape.head_dim)
+    shape.qkv_bias = shape.qkv_bias or false
+    shape.o_bias = shape.o_bias or false
+    shape.weights_layout = shape.weights_layout or "out_in"
+    shape.unroll = shape.unroll or "full"
+    shape.tile = shape.tile and next(shape.tile) and shape.tile
+    if not shape.emit then
+        local layer = given.d_model or given.rope or given.qkv_bias ~= nil or given.o_bias ~= nil
+            or given.weights_layout
+        shape.emit = layer and "layer" or "attention"
+    end
+    shape.d_model = shape.d_model or width
+    if shape.emit == "attention" then
+        if shape.d_model ~= width then
+            wrong("d_model", ('not heads * head_dim = %d, as emit = "attention" needs; '
+                .. 'emit = "layer" projects to any width'):format(width))
+        elseif given.rope then
+            wrong("rope", 'emit = "attention" takes q and k as they are; rope needs emit = "layer"')
+        end
+        for _, name in ipairs { "qkv_bias", "o_bias", "weights_layout" } do
+            if shape[name] and shape[name] ~= "out_in" then
+                wrong(name, 'emit = "attention" has no projections; it needs emit = "layer"')
+            end
+        end
+    end
+
+    local rope = shape.rope
+    if rope then
+        local dim = rope.rotary_dim or shape.head_dim
+        if dim % 2 ~= 0 then
+            refuse(source, rope.rotary_dim and "rope.rotary_dim" or "head_dim", dim,
+                "rotary positions turn pairs of channels; rope.rotary_dim must be even")
+        elseif dim > shape.head_dim then
+            refuse(source, "rope.rotary_dim", dim,
+                ("more than head_dim = %d; it takes even numbers up to it"):format(shape.head_dim))
+        elseif shape.capacity > ROPE_POSITIONS then
+            wrong(length, ("too large with rope; at most %d"):format(ROPE_POSITIONS))
+        end
+        shape.rope = {
+            theta = rope.theta or 10000.0,
+            rotary_dim = dim,
+            layout = rope.layout or "half",
+        }
+    end
+
+    -- Sizes, as floats so that they cannot wrap: bytes below 2^47, FLOPs below 2^62.
+    local n = shape.capacity + 0.0
+    local widths = shape.head_dim + shape.v_head_dim
+    local bytes = 4 * math.max((n + 512) * (shape.kv_heads * (widths + 32)), n * shape.d_model,
+        n * shape.heads * math.max(shape.head_dim, shape.v_head_dim))
+    local parameters = (shape.heads + shape.kv_heads) * widths * (shape.d_model + 0.0)
+    local flops = 2 * n * (n * shape.heads * widths + parameters)
+    if bytes >= 2 ^ 47 then
+        wrong(length, ("too large: one buffer takes %.3g bytes; at most 2^47"):format(bytes))
+    elseif flops >= 2 ^ 62 then
+        wrong(length, ("too large: %.3g operations for one pass; at most 2^62"):format(flops))
+    end
+    return shape
+end
+
+--- raw: the value that the spec returned. source = {file = name for messages, text = the spec's
+-- text for line numbers or nil, set = {[path] = place} for what the command line gave or nil}.
+-- Returns the shape (every field set, but rope and tile may be nil), or nil and a message.
+function spec.check(raw, source)
+    if type(raw) ~= "table" then
+        return nil, ("%s: the spec returns %s; it must return one table of fields"):format(
+            source.file, raw == nil and "nothing" or shorten(literal(raw)))
+    end
+    local good, result = pcall(function()
+        return complete(check_rows(raw, spec.fields, source, ""), source)
+    end)
+    if good then
+        return result
+    elseif type(result) == "table" and result.refusal then
+        return nil, result.refusal
+    end
+    error(result, 0)
+end
+
+-- Splits "rope.theta=1e4" and reads the value: Lua, or a bare word for a string.
+-- Returns path, value (may be nil) or raises a refusal.
+local function parse_set(text)
+    local path, value = text:match("^%s*([%a_][%w_.]*)%s*=(.*)$")
+    if not path or path:find("%.%.") or path:find("%.$") then
+        return nil, ("--set %s: it takes FIELD=VALUE, such as heads=8 or rope.theta=1e4"):format(
+            shorten(text))
+    end
+    local word = value:match("^%s*([%a_][%w_%-]*)%s*$")
+    if word and word ~= "true" and word ~= "false" and word ~= "nil" then
+        return path, word
+    end
+    local result, message = attnc.sandbox("return " .. value, "--set")
+    if message then
+        message = message:gsub("%(spec%):%d+: ", ""):gsub("%c", "?")
+        return nil, ("--set %s: %s"):format(shorten(text), message)
+    end
+    return path, result
+end
+
+--- A --set argument in one spelling, for the command that written files name.
+function spec.normal_set(text)
+    local path, value = parse_set(text)
+    local word = type(value) == "string" and value:find("^[%a_][%w_]*$")
+    return path .. "=" .. (word and value or literal(value))
+end
+
+-- Puts a value at a dotted path of the raw spec; false if what is on the way is no table.
+local function assign(raw, path, value)
+    local parent, name = path:match("^(.*)%.([^.]*)$")
+    for step in (parent or ""):gmatch("[^.]+") do
+        if raw[step] == nil then
+            raw[step] = {}
+        end
+        raw = raw[step]
+        if type(raw) ~= "table" then
+            return false
+        end
+    end
+    raw[name or path] = value
+    return true
+end
+
+--- options = {file = name, text = the spec's text, sets = array of "field=value", isa = nil or the
+-- list of --isa}. Returns the shape, or nil and a message. The text runs in the sandbox.
+function spec.load(options)
+    local file = options.file:gsub("%c", "?")
+    local raw, message = attnc.sandbox(options.text, file)
+    if message then
+        message = message:gsub("^sandbox:%d+: ", "")
+        local at = message:match("^%(spec%):()")
+        message = at and file .. ":" .. message:sub(at) or file .. ": " .. message
+        return nil, (message:gsub("%(spec%)", "the spec"):gsub("%c", "?"))
+    end
+    local source = { file = file, text = options.text, set = {} }
+    for _, set in ipairs(options.sets) do
+        local path, value = parse_set(set)
+        if not path then
+            return nil, value
+        end
+        if type(raw) == "table" and not assign(raw, path, value) then
+            return nil, ("--set %s: the spec has no table there"):format(shorten(set))
+        end
+        source.set[path] = "--set " .. shorten(set:gsub("%c", "?"))
+    end
+    if options.isa and type(raw) == "table" then
+        raw.isa = {}
+        for id in (options.isa .. ","):gmatch("%s*([^,]-)%s*,") do
+            table.insert(raw.isa, id)
+        end
+        if options.isa == "native" then
+            raw.isa = spec.native()
+        end
+        source.set.isa = "--isa " .. shorten(options.isa:gsub("%c", "?"))
+    end
+    return spec.check(raw, source)
+end
+
+--- The spec of a shape as Lua text: fields in the schema's order, without those at their default.
+function spec.canonical(shape)
+    local layer = shape.emit == "layer"
+    local shown = {
+        name = shape.name,
+        d_model = layer and shape.d_model or nil,
+        heads = shape.heads,
+        kv_heads = shape.kv_heads ~= shape.heads and shape.kv_heads or nil,
+        head_dim = shape.head_dim,
+        v_head_dim = shape.v_head_dim ~= shape.head_dim and shape.v_head_dim or nil,
+        seq = shape.exact and shape.capacity or nil,
+        max_seq = not shape.exact and shape.capacity or nil,
+        isa = #shape.isa == 1 and shape.isa[1] or shape.isa,
+        causal = shape.causal or nil,
+        scale = shape.scale ~= 1 / math.sqrt(shape.head_dim) and shape.scale or nil,
+        rope = shape.rope,
+        qkv_bias = shape.qkv_bias or nil,
+        o_bias = shape.o_bias or nil,
+        weights_layout = shape.weights_layout ~= "out_in" and shape.weights_layout or nil,
+        emit = shape.emit,
+        tile = shape.tile,
+        unroll = shape.unroll ~= "full" and shape.unroll or nil,
+    }
+    local lines = { "return {" }
+    for _, row in ipairs(spec.fields) do
+        if shown[row.name] ~= nil then
+            lines[#lines + 1] = ("  %s = %s,"):format(row.name, literal(shown[row.name]))
+        end
+    end
+    return table.concat(lines, "\n") .. "\n}\n"
+end
+
+function spec.runs(id)
+    local set = plan.isa(id)
+    return attnc.runs(set.arch, table.unpack(set.needs))
+end
+
+--- The instruction sets that this machine runs, in the registry's order.
+function spec.native()
+    local ids = {}
+    for _, set in ipairs(plan.isas()) do
+        if spec.runs(set.id) then
+            ids[#ids + 1] = set.id
+        end
+    end
+    return ids
+end
+
+function spec.help()
+    local lines = { "A spec is a Lua file that returns one table of these fields:\n" }
+    local later = { "\nNot supported yet, and refused:\n" }
+    local function add(rows, indent, prefix)
+        for _, each in ipairs(rows) do
+            local name = ("%s%-" .. 16 - #indent .. "s"):format(indent, each.name)
+            if each.kind == "unbuilt" then
+                later[#later + 1] = ("%-16s%s"):format(prefix .. each.name, each.meaning)
+            else
+                lines[#lines + 1] = name .. each.meaning
+                lines[#lines + 1] = ("%18s%sdefault: %s"):format("",
+                    each.fields and "" or allowed(each) .. "; ", each.default)
+                add(each.fields or {}, indent .. "  ", each.name .. ".")
+            end
+        end
+    end
+    add(spec.fields, "", "")
+    return table.concat(lines, "\n") .. "\n" .. table.concat(later, "\n") .. "\n"
+end
+
+return spec

@@ -1,0 +1,15 @@
+-- Llama 3.2 1B: hidden_size 2048, num_attention_heads 32, num_key_value_heads 8, head_dim 64,
+-- rope_theta 500000 in its config.json. The checkpoint's positions are also scaled (rope_scaling
+-- of type "llama3"), which attnc does not write yet: this spec has the model's shape and speed,
+-- not yet its exact rotary angles. The model goes up to 131072 positions; 2048 are written.
+return {
+  name = "llama_3_2_1b",
+  d_model = 2048,
+  heads = 32,
+  kv_heads = 8,
+  head_dim = 64,
+  max_seq = 2048,
+  causal = true,
+  rope = { theta = 500000, layout = "half" },
+  isa = { "scalar", "avx2", "avx512" },
+}

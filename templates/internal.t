@@ -1,0 +1,62 @@
+$ -- What the dispatcher and every instruction set's file share; each of them carries its own copy,
+$ -- so that no internal header has to be vendored.
+#ifndef ${NAME}_INTERNAL
+#define ${NAME}_INTERNAL
+
+/* The results are defined to the bit, so the compiler may not rearrange them. */
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) ||         \
+    defined(__NO_SIGNED_ZEROS__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ + 0)
+#error "${name} is defined to the bit: compile it without -ffast-math and the flags it stands for"
+#endif
+#if defined(__FLT_EVAL_METHOD__) && (__FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2)
+#error "${name} needs float arithmetic in float: compile it with -msse2 -mfpmath=sse"
+#endif
+
+#include <float.h>
+#include <stdint.h>
+#include <string.h>
+
+/* One call of attention, as all its tasks see it. */
+typedef struct ${name}_call {
+    const float *q; /* [n][heads][head_dim] */
+    float *out;     /* [n][heads][v_head_dim] */
+    const float *kv; /* packed keys and values of KV head 0 */
+    size_t kv_stride; /* floats from one KV head's to the next one's */
+    size_t n;         /* query positions */
+    size_t n_kv;      /* keys held */
+    ptrdiff_t pos;    /* position of query 0 */
+} ${name}_call;
+
+/* What an instruction set provides. A row is one query head at one position; the rows of one KV
+ * head are its query heads at position 0, then at position 1, and so on. */
+typedef struct ${name}_kernels {
+    const char *isa;
+    size_t query_rows; /* rows that attend() takes at once, at most */
+    /* Packs the keys and values of one KV head for n positions from pos on. */
+    void (*pack)(const float *k, const float *v, size_t pos, size_t n, float *kv);
+    /* Rows first_row .. first_row + rows - 1 of one KV head. */
+    void (*attend)(const ${name}_call *call, size_t kv_head, size_t first_row, size_t rows,
+                   float *scratch);
+$ if shape.emit == "layer" then
+    /* y [n][columns] = x [n][depth] times panels first .. first + count - 1 of packed weights. */
+    void (*project_in)(const float *x, size_t n, const float *w, size_t columns, size_t first,
+                       size_t count, float *y);
+    void (*project_out)(const float *x, size_t n, const float *w, size_t columns, size_t first,
+                        size_t count, float *y);
+$ end
+$ if shape.rope then
+    /* Turns x [n][heads][head_dim] in place; row 0 stands at position pos. */
+    void (*rotate)(float *x, size_t n, size_t heads, size_t pos);
+$ end
+} ${name}_kernels;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+$ for _, set in ipairs(isas) do
+extern const ${name}_kernels ${name}_${set.id}_kernels;
+$ end
+#ifdef __cplusplus
+}
+#endif
+#endif

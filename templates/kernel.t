@@ -1,0 +1,682 @@
+$ -- The kernels of one instruction set. What the written C says, in order: the vocabulary (exp2 and
+$ -- its friends), scores, softmax, values, the attention of some rows, packing, projections, rope.
+$ --
+$ -- Every reduction is one chain in index order and lanes run over outputs: that is what makes the
+$ -- bits equal on every instruction set (docs/design.md, "Numerics").
+$ local W, BLOCK, TILE, STRIDE = isa.lanes, plan.BLOCK, plan.KEY_TILE, plan.SCORE_STRIDE
+$ local hd, dv, group = shape.head_dim, shape.v_head_dim, layout.group
+$ local sums = 16 // W -- vectors that hold the 16 partial sums of the softmax
+$ local vec = isa.vector
+$ local function each(n, item) -- "a0, a1, a2": item(0), item(1), ...
+$   local list = {}
+$   for i = 0, n - 1 do list[#list + 1] = item(i) end
+$   return table.concat(list, ", ")
+$ end
+#if ${isa.guard}
+$ if isa.header then
+#include <${isa.header}>
+$ end
+
+#if defined(__GNUC__) || defined(__clang__)
+$ local target = isa.target and ('target("%s")'):format(isa.target)
+#define ${ID}_CODE ${target and "__attribute__((" .. target .. "))" or ""}
+#define ${ID}_TILE __attribute__((noinline${target and ", " .. target or ""}))
+#else
+#define ${ID}_CODE
+#define ${ID}_TILE
+#endif
+#if defined(__clang__)
+#pragma float_control(precise, on, push)
+#pragma clang fp contract(off)
+$ if isa.quiet then
+#elif defined(__GNUC__) /* ${isa.quiet.why} */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "${isa.quiet.warning}"
+$ end
+#endif
+$ if not isa.target then
+
+/* a * b + c in one rounding. Without the instruction: the product is exact in double, and a sum
+ * rounded to odd stays right when it is rounded again to float. */
+static inline ${ID}_CODE float ${id}_fused(float a, float b, float c)
+{
+#if defined(__FMA__) || defined(__FP_FAST_FMAF) || defined(__aarch64__)
+    return __builtin_fmaf(a, b, c);
+#else
+    const double product = (double)a * (double)b, addend = (double)c;
+    double sum = product + addend;
+    const double part = sum - product;
+    const double error = (product - (sum - part)) + (addend - part);
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    if ((error > 0.0 || error < 0.0) && (bits & 1u) == 0) {
+        bits += (error > 0.0) == (sum > 0.0) ? 1u : UINT64_MAX;
+        memcpy(&sum, &bits, sizeof sum);
+    }
+    return (float)sum;
+#endif
+}
+
+static inline ${ID}_CODE uint32_t ${id}_to_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline ${ID}_CODE float ${id}_from_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+$ end
+$ if not has.reduce_max then
+
+/* The largest lane. */
+static inline ${ID}_CODE float ${id}_reduce_max(${vec} x)
+{
+$   for _, line in ipairs(isa.functions.reduce_max) do
+    ${line}
+$   end
+}
+$ end
+$ -- exp2 in units that the path needs: the magic path keeps y / 2 and multiplies by 2^(n + 1).
+$ local half = not has.scale_unless_below and 0.5 or 1
+$ local c = { 0x1p0, 0x1.62e424p-1, 0x1.ebf9b0p-3, 0x1.c6ba92p-5, 0x1.3ced02p-7, 0x1.5ab260p-10 }
+$ local function coefficient(i) return set1(float(c[i + 1] * half)) end
+
+/* 2^x for x <= 0: n = x rounded to nearest even, a polynomial in x - n, times 2^n; +0 below -126.
+ * At most 1.8 ulp. NaN passes. */
+static inline ${ID}_CODE ${vec} ${id}_exp2(${vec} x)
+{
+$ if has.scale_unless_below then
+    const ${vec} n = ${round_even("x")};
+$ else
+    /* adding 1.5 * 2^23 rounds; its low bits + 128 are the exponent of 2^(n + 1) */
+    const ${vec} shifted = ${add("x", set1(float(12583040.0)))};
+    const ${vec} n = ${sub("shifted", set1(float(12583040.0)))};
+$ end
+    const ${vec} f = ${sub("x", "n")};
+    ${vec} y = ${fma(coefficient(5), "f", coefficient(4))};
+$ for i = 3, 0, -1 do
+    y = ${fma("y", "f", coefficient(i))};
+$ end
+$ if has.scale_unless_below then
+    return ${scale_unless_below("y", "n", "x", float(-126.0))};
+$ else
+    /* an fma, not a product: the sum that follows could swallow a product's rounding */
+    y = ${fma("y", shift_exponent("shifted"), zero())};
+    return ${zero_below("y", "x", float(-126.0))};
+$ end
+}
+$
+$ -- A score tile: rows of queries times vectors of keys.
+$ -- where the j-th vector of keys lies, in floats, from the first one of the tile
+$ local function key_offset(j) return j * W // TILE * TILE * hd + j * W % TILE end
+$ local function score_tile(rows, vectors, unroll)
+
+/* scores of ${rows} rows and ${vectors * W} keys: s[i][j] = sum over d of q[i][d] * k[d][j], in order of d */
+static ${ID}_TILE void ${id}_score_${rows}x${vectors}(const float *q, const float *k, float *s)
+{
+$   for i = 0, rows - 1 do
+    ${vec} ${each(vectors, function(j) return ("s%d_%d = %s"):format(i, j, zero()) end)};
+$   end
+$   local function step(d)
+    {
+$     for j = 0, vectors - 1 do
+        const ${vec} k${j} = ${load(("k + %d"):format(d * TILE + key_offset(j)))};
+$     end
+$     for i = 0, rows - 1 do
+        const ${vec} q${i} = ${set1(("q[%d]"):format(i * own.query_stride + d))};
+$       for j = 0, vectors - 1 do
+        s${i}_${j} = ${fma("q" .. i, "k" .. j, ("s%d_%d"):format(i, j))};
+$       end
+$     end
+    }
+$   end
+$   local whole = hd // unroll * unroll
+$   if whole > unroll then
+    for (int d = 0; d < ${whole}; d += ${unroll}) {
+$   else
+    {
+$   end
+$   for d = 0, unroll - 1 do step(d) end
+        q += ${unroll};
+        k += ${unroll * TILE};
+    }
+$   for d = 0, hd - whole - 1 do step(d) end
+$   for i = 0, rows - 1 do
+$     for j = 0, vectors - 1 do
+    ${store(("s + %d"):format(i * STRIDE + j * W), ("s%d_%d"):format(i, j))};
+$     end
+$   end
+}
+$ end
+$ score_tile(own.score_rows, own.score_vectors, own.unroll)
+$ for _, rows in ipairs(own.rows) do
+$   if rows ~= own.score_rows or own.score_vectors * W > TILE then
+$     score_tile(rows, own.narrow[rows], rows == own.score_rows and own.unroll or math.min(own.unroll, 8))
+$   end
+$ end
+
+/* Softmax of one block of scores for `rows` rows, of which row r sees the first limit[r] keys.
+ * s becomes exp2(s - m) with m the row's greatest score so far; decay[r] is what the older sums
+ * have to be multiplied with. Key j is summed in partial sum j mod 16. */
+static ${ID}_TILE void ${id}_softmax(float *s, float *m, float *l, float *decay, int rows,
+                             const int *limit)
+{
+    for (int r = 0; r < rows; r++, s += ${STRIDE}, l += 16) {
+        const int visible = limit[r];
+        const int full = visible / ${W} * ${W};
+        const int keys = (visible + 15) / 16 * 16;
+        ${vec} ${each(4, function(i) return ("max%d = %s"):format(i, set1("m[r]")) end)};
+        int j = 0;
+        for (; j + ${4 * W} <= full; j += ${4 * W}) {
+$ for i = 0, 3 do
+            max${i} = ${max(load(("s + j + %d"):format(i * W)), "max" .. i)};
+$ end
+        }
+        for (; j < full; j += ${W})
+            max0 = ${max(load("s + j"), "max0")};
+        if (j < visible) {
+            const ${vec} tail = ${select_first("visible - j", load("s + j"), negative_infinity())};
+            ${store("s + j", "tail")};
+            max1 = ${max("tail", "max1")};
+            j += ${W};
+        }
+        for (; j < keys; j += ${W})
+            ${store("s + j", negative_infinity())};
+        const float greatest = ${reduce_max(max(max("max0", "max1"), max("max2", "max3")))};
+        const float a = ${first(call("exp2", set1("m[r] - greatest")))};
+        const ${vec} shift = ${set1("greatest")};
+        ${vec} ${each(sums, function(i) return ("sum%d = %s"):format(i, zero()) end)};
+        m[r] = greatest;
+        decay[r] = a;
+$ local together = math.max(4, sums) -- vectors in flight
+        for (j = 0; j + ${together * W} <= keys; j += ${together * W}) {
+$ for i = 0, together - 1 do
+            const ${vec} p${i} = ${call("exp2", sub(load(("s + j + %d"):format(i * W)), "shift"))};
+$ end
+$ for i = 0, together - 1 do
+            ${store(("s + j + %d"):format(i * W), "p" .. i)};
+            sum${i % sums} = ${add("sum" .. i % sums, "p" .. i)};
+$ end
+        }
+$ if together > sums then
+        for (; j < keys; j += 16) {
+$   for i = 0, sums - 1 do
+            const ${vec} p${i} = ${call("exp2", sub(load(("s + j + %d"):format(i * W)), "shift"))};
+            ${store(("s + j + %d"):format(i * W), "p" .. i)};
+            sum${i} = ${add("sum" .. i, "p" .. i)};
+$   end
+        }
+$ end
+$ for i = 0, sums - 1 do
+        ${store(("l + %d"):format(i * W), fma(load(("l + %d"):format(i * W)), set1("a"), "sum" .. i))};
+$ end
+    }
+}
+$
+$ -- A value tile: rows of weights times vectors of value channels.
+$ local value_tiles = {}
+$ local function value_tile(rows, vectors, width)
+$   local id_tile = ("value_%dx%d_of_%d"):format(rows, vectors, width)
+$   if value_tiles[id_tile] then return id_tile end
+$   value_tiles[id_tile] = true
+$   local function key(t, row_list, indent)
+$     for j = 0, vectors - 1 do
+        ${indent}const ${vec} v${j} = ${load(("v + %d"):format(t * width + j * W))};
+$     end
+$     for _, i in ipairs(row_list) do
+        ${indent}const ${vec} p${i} = ${set1(("p[%d]"):format(i * STRIDE + t))};
+$       for j = 0, vectors - 1 do
+        ${indent}o${i}_${j} = ${fma("p" .. i, "v" .. j, ("o%d_%d"):format(i, j))};
+$       end
+$     end
+$   end
+$   local all = {}
+$   for i = 0, rows - 1 do all[#all + 1] = i end
+
+/* o[i][c] = decay[i] * o[i][c] + sum over keys j < limit[i] of p[i][j] * v[j][c], in order of j;
+ * ${rows} rows, ${vectors * W} channels of a panel ${width} wide; limits never fall from row to row */
+static ${ID}_TILE void ${id}_${id_tile}(const float *p, const float *v, float *o, const float *decay,
+                         const int *limit)
+{
+$   for i = 0, rows - 1 do
+    ${vec} ${each(vectors, function(j) return ("o%d_%d"):format(i, j) end)};
+$   end
+$   for i = 0, rows - 1 do
+    {
+        const ${vec} a = ${set1(("decay[%d]"):format(i))};
+$     for j = 0, vectors - 1 do
+        o${i}_${j} = ${mul(load(("o + %d"):format(i * layout.value_width + j * W)), "a")};
+$     end
+    }
+$   end
+    int j = 0;
+    for (; j + 4 <= limit[0]; j += 4, p += 4, v += ${4 * width}) {
+$   for t = 0, 3 do
+        {
+$     key(t, all, "    ")
+        }
+$   end
+    }
+    for (; j < limit[0]; j++, p++, v += ${width}) {
+$   key(0, all, "")
+    }
+$   if rows > 1 then
+    /* the diagonal: row by row, exactly the keys that each one sees */
+    for (; j < limit[${rows - 1}]; j++, p++, v += ${width}) {
+$     for c = 0, vectors - 1 do
+        const ${vec} v${c} = ${load(("v + %d"):format(c * W))};
+$     end
+$     for i = 1, rows - 1 do
+        if (j < limit[${i}]) {
+            const ${vec} p${i} = ${set1(("p[%d]"):format(i * STRIDE))};
+$       for c = 0, vectors - 1 do
+            o${i}_${c} = ${fma("p" .. i, "v" .. c, ("o%d_%d"):format(i, c))};
+$       end
+        }
+$     end
+    }
+$   end
+$   for i = 0, rows - 1 do
+$     for c = 0, vectors - 1 do
+    ${store(("o + %d"):format(i * layout.value_width + c * W), ("o%d_%d"):format(i, c))};
+$     end
+$   end
+}
+$   return id_tile
+$ end
+$ -- the value tiles of one row count: array of {tile, offset of its channels within the block}
+$ local value_calls = {}
+$ for _, rows in ipairs(own.rows) do
+$   local calls = {}
+$   for _, panel in ipairs(layout.panels) do
+$     local vectors = panel.width // W
+$     local wide = math.min(vectors, own.value_vectors)
+$     for first = 0, vectors - 1, wide do
+$       local count = math.min(wide, vectors - first)
+$       calls[#calls + 1] = {
+$         tile = value_tile(rows, count, panel.width), panel = panel.offset,
+$         column = first * W }
+$     end
+$   end
+$   value_calls[rows] = calls
+$ end
+$ for _, rows in ipairs(own.rows) do
+$   local narrow = own.narrow[rows]
+
+/* One block of keys for ${rows} rows: scores, softmax, values. `alone`: no other tile will read
+ * these keys, so they are read in one forward stream. */
+static ${ID}_CODE void ${id}_block_${rows}(const float *q, const float *kv, int block_keys, float *s,
+                            float *o, float *m, float *l, float *decay, const int *limit,
+                            int alone)
+{
+    const int keys = limit[${rows - 1}];
+    const float *const v = kv + (size_t)block_keys * ${hd};
+    int j = 0;
+$   if rows == own.score_rows and own.score_vectors * W > TILE then
+    if (!alone)
+        for (; j + ${own.score_vectors * W - TILE} < keys; j += ${own.score_vectors * W})
+            ${id}_score_${rows}x${own.score_vectors}(q, kv + (size_t)j * ${hd}, s + j);
+$   else
+    (void)alone;
+$   end
+$   local wide = narrow
+$   if rows == own.score_rows and own.score_vectors * W <= TILE then wide = own.score_vectors end
+$   if wide * W == TILE then
+    for (; j < keys; j += ${TILE})
+        ${id}_score_${rows}x${wide}(q, kv + (size_t)j * ${hd}, s + j);
+$   else
+    for (; j < keys; j += ${wide * W})
+        ${id}_score_${rows}x${wide}(q, kv + (size_t)(j / ${TILE}) * ${TILE * hd} + j % ${TILE}, s + j);
+$   end
+    ${id}_softmax(s, m, l, decay, ${rows}, limit);
+$   for _, tile in ipairs(value_calls[rows]) do
+$     local at = tile.panel > 0 and ("v + (size_t)block_keys * %d"):format(tile.panel) or "v"
+    ${id}_${tile.tile}(s, ${at}${tile.column > 0 and " + " .. tile.column or ""}, o${tile.panel + tile.column > 0 and " + " .. tile.panel + tile.column or ""}, decay, limit);
+$   end
+}
+$ end
+
+static inline ${ID}_CODE int ${id}_tile_rows(size_t left)
+{
+$ for i, rows in ipairs(own.rows) do
+$   if i < #own.rows then
+    if (left >= ${rows})
+        return ${rows};
+$   end
+$ end
+    return ${own.rows[#own.rows]};
+}
+
+static ${ID}_CODE void ${id}_attend(const ${name}_call *call, size_t kv_head, size_t first_row, size_t rows,
+                        float *scratch)
+{
+    float *const q = scratch + ${own.scratch.q}; /* [rows][${own.query_stride}], times scale and log2 e */
+    float *const o = scratch + ${own.scratch.o}; /* [rows][${layout.value_width}] */
+    float *const l = scratch + ${own.scratch.l}; /* [rows][16] */
+    float *const m = scratch + ${own.scratch.m}; /* [rows] */
+    float *const decay = scratch + ${own.scratch.decay};
+    float *const s = scratch + ${own.scratch.s}; /* [tile rows][${STRIDE}] */
+    const float *const kv = call->kv + kv_head * call->kv_stride;
+    const ptrdiff_t n_kv = (ptrdiff_t)call->n_kv;
+    ptrdiff_t end = n_kv; /* keys that the last row sees */
+
+    for (size_t r = 0; r < rows; r++) {
+        const size_t position = (first_row + r) / ${group}, head = kv_head * ${group} + (first_row + r) % ${group};
+        const float *const source = call->q + (position * ${shape.heads} + head) * ${hd};
+        for (int d = 0; d < ${hd}; d++)
+            q[r * ${own.query_stride} + (size_t)d] = source[d] * ${float(query_scale)};
+        m[r] = -FLT_MAX;
+    }
+    memset(o, 0, rows * ${layout.value_width} * sizeof(float));
+    memset(l, 0, rows * 16 * sizeof(float));
+$ if shape.causal then
+    {
+        const ptrdiff_t last = call->pos + (ptrdiff_t)((first_row + rows - 1) / ${group}) + 1;
+        if (last < end)
+            end = last;
+    }
+$ end
+
+    for (ptrdiff_t block = 0; block < end; block += ${BLOCK}) {
+        const float *const block_kv = kv + (size_t)block * ${hd + layout.value_width};
+$ if layout.blocks > 1 then
+        const int block_keys = block < ${(layout.blocks - 1) * BLOCK} ? ${BLOCK} : ${layout.last_block_keys};
+$ else
+        const int block_keys = ${layout.last_block_keys};
+$ end
+        int tile;
+        for (size_t r = 0; r < rows; r += (size_t)tile) {
+            int limit[${own.rows[1]}];
+            tile = ${id}_tile_rows(rows - r);
+            for (int i = 0; i < tile; i++) {
+                ptrdiff_t seen = n_kv - block;
+$ if shape.causal then
+                const ptrdiff_t row_end =
+                    call->pos + (ptrdiff_t)((first_row + r + (size_t)i) / ${group}) + 1 - block;
+                if (row_end < seen)
+                    seen = row_end;
+$ end
+                limit[i] = seen < 0 ? 0 : seen > ${BLOCK} ? ${BLOCK} : (int)seen;
+            }
+            if (limit[tile - 1] == 0)
+                continue;
+            switch (tile) {
+$ for i, count in ipairs(own.rows) do
+            ${i == #own.rows and "default" or "case " .. count}:
+                ${id}_block_${count}(q + r * ${own.query_stride}, block_kv, block_keys, s, o + r * ${layout.value_width}, m + r,
+                    l + r * 16, decay, limit, (size_t)tile == rows);
+                break;
+$ end
+            }
+        }
+    }
+
+    for (size_t r = 0; r < rows; r++) {
+        const size_t position = (first_row + r) / ${group}, head = kv_head * ${group} + (first_row + r) % ${group};
+        float *const target = call->out + (position * ${shape.heads} + head) * ${dv};
+        float *const sum = l + r * 16;
+        const float *const source = o + r * ${layout.value_width};
+        if (${shape.causal and "n_kv == 0 || call->pos + (ptrdiff_t)position < 0" or "n_kv == 0"}) { /* no key is visible */
+            memset(target, 0, ${dv} * sizeof(float));
+            continue;
+        }
+        for (int width = 8; width > 0; width /= 2)
+            for (int i = 0; i < width; i++)
+                sum[i] += sum[i + width];
+        const ${vec} scale = ${set1("1.0f / sum[0]")};
+$ local whole = dv // W * W
+$ if whole > 0 then
+        for (int c = 0; c < ${whole}; c += ${W})
+            ${store("target + c", fma(load("source + c"), "scale", zero()))};
+$ end
+$ if whole < dv then
+        ${store_first(tostring(dv - whole), ("target + %d"):format(whole), fma(load(("source + %d"):format(whole)), "scale", zero()))};
+$ end
+    }
+}
+
+/* Keys go to tiles of ${TILE}, [head_dim][${TILE}]; values to panels, [keys of the block][width]. A block of
+ * ${BLOCK} keys is followed by its values. Channels past v_head_dim are zero. */
+static ${ID}_CODE void ${id}_pack(const float *k, const float *v, size_t pos, size_t n, float *kv)
+{
+    for (size_t i = 0; i < n; i++) {
+        const size_t block = (pos + i) / ${BLOCK}, key = (pos + i) % ${BLOCK};
+$ if layout.blocks > 1 then
+        const size_t block_keys = block < ${layout.blocks - 1} ? ${BLOCK} : ${layout.last_block_keys};
+$ else
+        const size_t block_keys = ${layout.last_block_keys};
+$ end
+        float *const block_kv = kv + block * ${BLOCK * (hd + layout.value_width)};
+        float *const tile = block_kv + key / ${TILE} * ${TILE * hd} + key % ${TILE};
+        float *const values = block_kv + block_keys * ${hd};
+        const float *const key_row = k + i * ${shape.kv_heads * hd};
+        const float *const value_row = v + i * ${shape.kv_heads * dv};
+        for (int d = 0; d < ${hd}; d++)
+            tile[d * ${TILE}] = key_row[d];
+$ for _, panel in ipairs(layout.panels) do
+        {
+            float *const row = values + ${panel.offset > 0 and "block_keys * " .. panel.offset .. " + " or ""}key * ${panel.width};
+$   local count = math.min(panel.width, dv - panel.offset)
+            memcpy(row, value_row${panel.offset > 0 and " + " .. panel.offset or ""}, ${count} * sizeof(float));
+$   if count < panel.width then
+            memset(row + ${count}, 0, ${panel.width - count} * sizeof(float));
+$   end
+        }
+$ end
+    }
+}
+$ if shape.emit == "layer" then
+$   local PANEL = plan.PANEL
+$   local written = {}
+$   local function project_tile(rows, depth, bias)
+$     local vectors = own.project_vectors[rows]
+$     local id_tile = ("project_%dx%d_%s%d"):format(rows, vectors, bias and "bias_" or "", depth)
+$     if written[id_tile] then return id_tile end
+$     written[id_tile] = true
+
+/* y[i][c] = ${bias and "bias[c]" or "0"} + sum over d of x[i][d] * w[d][c], in order of d; ${rows} rows, ${vectors * W} columns of a panel */
+static ${ID}_TILE void ${id}_${id_tile}(const float *x, const float *w, float *y, size_t y_stride)
+{
+$     for i = 0, rows - 1 do
+$       for j = 0, vectors - 1 do
+    ${vec} y${i}_${j} = ${bias and load("w + " .. j * W) or zero()};
+$       end
+$     end
+$     if bias then
+    w += ${PANEL};
+$     end
+$     local unroll = math.min(depth, 4)
+    for (int d = 0; d < ${depth // unroll * unroll}; d += ${unroll}, x += ${unroll}, w += ${unroll * PANEL}) {
+$     local function step(t)
+        {
+$       for j = 0, vectors - 1 do
+            const ${vec} w${j} = ${load(("w + %d"):format(t * PANEL + j * W))};
+$       end
+$       for i = 0, rows - 1 do
+            const ${vec} x${i} = ${set1(("x[%d]"):format(i * depth + t))};
+$         for j = 0, vectors - 1 do
+            y${i}_${j} = ${fma("x" .. i, "w" .. j, ("y%d_%d"):format(i, j))};
+$         end
+$       end
+        }
+$     end
+$     for t = 0, unroll - 1 do step(t) end
+    }
+$     for t = 0, depth % unroll - 1 do step(t) end
+$     for j = 0, vectors - 1 do
+    ${store("y" .. (j > 0 and " + " .. j * W or ""), "y0_" .. j)};
+$     end
+$     for i = 1, rows - 1 do
+    y += y_stride;
+$       for j = 0, vectors - 1 do
+    ${store("y" .. (j > 0 and " + " .. j * W or ""), ("y%d_%d"):format(i, j))};
+$       end
+$     end
+    (void)y_stride;
+}
+$     return id_tile
+$   end
+$   local function project(which, depth, bias)
+$     local calls = {}
+$     for _, rows in ipairs(own.project_counts) do
+$       calls[#calls + 1] = { rows = rows, tile = project_tile(rows, depth, bias), step = own.project_vectors[rows] * W }
+$     end
+
+static ${ID}_CODE void ${id}_${which}(const float *x, size_t n, const float *w, size_t columns, size_t first,
+                         size_t count, float *y)
+{
+    float edge[${own.project_counts[1] * PANEL}]; /* of the last panel, where it has fewer columns */
+    for (size_t panel = first; panel < first + count; panel++) {
+        const float *const panel_w = w + panel * ${PANEL * (depth + (bias and 1 or 0))};
+        const size_t width = columns - panel * ${PANEL} < ${PANEL} ? columns - panel * ${PANEL} : ${PANEL};
+        size_t rows;
+        for (size_t i = 0; i < n; i += rows) {
+            float *const target = y + i * columns + panel * ${PANEL};
+            float *const tile = width < ${PANEL} ? edge : target;
+            const size_t stride = width < ${PANEL} ? ${PANEL} : columns;
+$     for index, call in ipairs(calls) do
+$       if index < #calls then
+            if (n - i >= ${call.rows}) {
+$       else
+            {
+$       end
+                rows = ${call.rows};
+$       for column = 0, PANEL - 1, call.step do
+                ${id}_${call.tile}(x + i * ${depth}, panel_w${column > 0 and " + " .. column or ""}, tile${column > 0 and " + " .. column or ""}, stride);
+$       end
+$       if index < #calls then
+            } else
+$       else
+            }
+$       end
+$     end
+            if (width < ${PANEL})
+                for (size_t r = 0; r < rows; r++)
+                    memcpy(target + r * columns, edge + r * ${PANEL}, width * sizeof(float));
+        }
+    }
+}
+$   end
+$   project("project_in", shape.d_model, shape.qkv_bias)
+$   project("project_out", layout.o_width, shape.o_bias)
+$ end
+$ if shape.rope then
+$   local pairs_count = shape.rope.rotary_dim // 2
+$   local padded = (pairs_count + W - 1) // W * W
+$   local half = shape.rope.layout == "half"
+
+/* (a * b) >> 62 for numbers of at most 2^62 */
+static inline int64_t ${id}_multiply(int64_t a, int64_t b)
+{
+    const int64_t a_high = a >> 32, b_high = b >> 32;
+    const int64_t a_low = (int64_t)((uint64_t)a & 0xffffffffu), b_low = (int64_t)((uint64_t)b & 0xffffffffu);
+    return a_high * b_high * 4 + ((a_high * b_low) >> 30) + ((a_low * b_high) >> 30) +
+           (int64_t)(((uint64_t)a_low * (uint64_t)b_low) >> 62);
+}
+
+/* cos and sin of a turn (2^64 is the whole circle). In integers, so that no compiler flag and no
+ * library can change a bit: Taylor series within an eighth turn, error below 2^-50. */
+static void ${id}_turn(uint64_t turn, float *cosine, float *sine)
+{
+    static const int64_t cos_terms[] = {${rope.cos_terms}};
+    static const int64_t sin_terms[] = {${rope.sin_terms}};
+    const uint64_t quarter = (turn + ((uint64_t)1 << 61)) >> 62;
+    const uint64_t rest = turn - (quarter << 62);
+    /* within -2^61 .. 2^61; doubled it is the fraction of an eighth turn, times 2^62 */
+    const int64_t u = (rest >> 63 ? -(int64_t)(~rest + 1) : (int64_t)rest) * 2;
+    const int64_t square = ${id}_multiply(u, u);
+    int64_t c = cos_terms[${rope.terms - 1}], s = sin_terms[${rope.terms - 1}];
+    for (int i = ${rope.terms - 2}; i >= 0; i--) {
+        c = ${id}_multiply(c, square) + cos_terms[i];
+        s = ${id}_multiply(s, square) + sin_terms[i];
+    }
+    const float x = (float)c * ${float(0x1p-62)}, y = (float)${id}_multiply(s, u) * ${float(0x1p-62)};
+    switch (quarter & 3u) {
+    case 0:
+        *cosine = x;
+        *sine = y;
+        break;
+    case 1:
+        *cosine = -y;
+        *sine = x;
+        break;
+    case 2:
+        *cosine = -x;
+        *sine = -y;
+        break;
+    default:
+        *cosine = y;
+        *sine = -x;
+        break;
+    }
+}
+
+/* Channels ${half and ("i and i + %d"):format(pairs_count) or "2i and 2i + 1"} (i < ${pairs_count}) turn by pos * theta^(-i / ${pairs_count}). */
+static ${ID}_CODE void ${id}_rotate(float *x, size_t n, size_t heads, size_t pos)
+{
+    /* turns per position: theta^(-i / ${pairs_count}) / (2 pi), times 2^64 */
+    static const uint64_t turns[] = {
+$   for i = 1, #rope.turns, 4 do
+        ${table.concat(rope.turns, ", ", i, math.min(i + 3, #rope.turns))},
+$   end
+    };
+    float cosine[${padded}] = {0}, sine[${padded}] = {0}, minus_sine[${padded}] = {0};
+$   if not (half and pairs_count % W == 0) then
+    float a[${padded}] = {0}, b[${padded}] = {0};
+$   end
+    for (size_t row = 0; row < n; row++) {
+        for (int i = 0; i < ${pairs_count}; i++) {
+            ${id}_turn(turns[i] * (uint64_t)(pos + row), cosine + i, sine + i);
+            minus_sine[i] = -sine[i];
+        }
+        for (size_t head = 0; head < heads; head++, x += ${hd}) {
+$   if half and pairs_count % W == 0 then
+            float *const a = x, *const b = x + ${pairs_count};
+$   else
+            for (int i = 0; i < ${pairs_count}; i++) {
+                a[i] = x[${half and "i" or "2 * i"}];
+                b[i] = x[${half and "i + " .. pairs_count or "2 * i + 1"}];
+            }
+$   end
+            for (int i = 0; i < ${padded}; i += ${W}) {
+                const ${vec} u = ${load("a + i")}, v = ${load("b + i")};
+                ${store("a + i", fma("u", load("cosine + i"), mul("v", load("minus_sine + i"))))};
+                ${store("b + i", fma("v", load("cosine + i"), mul("u", load("sine + i"))))};
+            }
+$   if not (half and pairs_count % W == 0) then
+            for (int i = 0; i < ${pairs_count}; i++) {
+                x[${half and "i" or "2 * i"}] = a[i];
+                x[${half and "i + " .. pairs_count or "2 * i + 1"}] = b[i];
+            }
+$   end
+        }
+    }
+}
+$ end
+
+const ${name}_kernels ${id}_kernels = {
+    "${isa.id}",
+    ${own.query_rows},
+    ${id}_pack,
+    ${id}_attend,
+$ if shape.emit == "layer" then
+    ${id}_project_in,
+    ${id}_project_out,
+$ end
+$ if shape.rope then
+    ${id}_rotate,
+$ end
+};
+#if defined(__clang__)
+#pragma float_control(pop)
+$ if isa.quiet then
+#elif defined(__GNUC__)
+#pragma GCC diagnostic pop
+$ end
+#endif
+#endif

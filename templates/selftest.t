@@ -1,0 +1,803 @@
+/* Checks ${name} against plain loops in double precision; needs nothing but the C library.
+ *
+ *     cc -O2 ${name}_*.c -o ${name}_selftest
+ *     ./${name}_selftest [--time] [ISA]
+ *
+ * Without ISA every instruction set written is checked that this CPU runs; the others are named
+ * as skipped. --time also prints how fast each one is. The last line is `N passed, N failed`, the
+ * exit status 0 if none failed.
+ *
+ * The bound: a float operation is off by at most u = 2^-24 of its result. Next to each value the
+ * reference adds up the variance of what the kernel may get: (u * partial sum)^2 for every step of
+ * a chain, and the variance of the inputs times the square of their weight. A result passes within
+ * BOUND = 8 times the root of that variance. The data are random, so the errors are independent,
+ * and a single wrong term of a sum is far outside.
+ */
+#define ${NAME}_IMPLEMENTATION /* a single-file header brings the code along; others ignore it */
+#include "${name}.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define HEADS ((size_t)${NAME}_HEADS)
+#define KV_HEADS ((size_t)${NAME}_KV_HEADS)
+#define HEAD_DIM ((size_t)${NAME}_HEAD_DIM)
+#define V_HEAD_DIM ((size_t)${NAME}_V_HEAD_DIM)
+#define CAPACITY ((size_t)${NAME}_CAPACITY)
+#define Q_ROW (HEADS * HEAD_DIM)
+#define K_ROW (KV_HEADS * HEAD_DIM)
+#define V_ROW (KV_HEADS * V_HEAD_DIM)
+#define O_ROW (HEADS * V_HEAD_DIM)
+$ if shape.emit ~= "attention" then
+#define D_MODEL ((size_t)${NAME}_D_MODEL)
+$ end
+
+#define THREADS 3 /* of the pool that the tests bring */
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* Positions in the short tests, and in the long ones, which cross a block of 512 keys. */
+#define SHORT MIN(CAPACITY, (size_t)(HEADS * (HEAD_DIM + V_HEAD_DIM) <= 32768 ? 70 : 20))
+#define LONG MIN(CAPACITY, (size_t)517)
+#define TAIL MIN(CAPACITY, (size_t)5) /* queries at the end of a long sequence */
+#define MOST (${NAME}_EXACT ? CAPACITY : LONG)
+
+#define BOUND 8.0
+#define UNIT (1.0 / 16777216.0) /* u; variances are kept in units of u * u */
+
+typedef struct estimate {
+    double value, variance;
+} estimate;
+
+/* ---- counting ---- */
+
+static const char *isa = "";
+static unsigned passed, failed;
+static double worst_share;          /* largest error seen, as a share of its bound, squared */
+static double worst_error;          /* largest error seen */
+static unsigned long long bits = 0; /* hash of every output, to compare instruction sets */
+
+static void check(int good, const char *what)
+{
+    if (good) {
+        passed++;
+    } else {
+        failed++;
+        printf("%s: FAILED: %s\n", isa, what);
+    }
+}
+
+static void hash(const float *data, size_t count)
+{
+    const unsigned char *bytes = (const unsigned char *)data;
+    size_t i;
+    for (i = 0; i < count * sizeof *data; i++)
+        bits = (bits ^ bytes[i]) * 1099511628211ULL; /* FNV-1a */
+}
+
+/* ---- memory ---- */
+
+enum { CANARY = 64, CANARY_BYTE = 0xA5 };
+
+static void *allocate(size_t bytes)
+{
+    void *memory = malloc(bytes > 0 ? bytes : 1);
+    if (memory == NULL) {
+        printf("out of memory: %lu bytes\n", (unsigned long)bytes);
+        exit(1);
+    }
+    return memory;
+}
+
+static float *floats(size_t count)
+{
+    return (float *)allocate(count * sizeof(float));
+}
+
+/* Memory for the kernel's own use, aligned, filled with NaN bits and followed by a canary. */
+typedef struct block {
+    void *base, *data;
+    size_t bytes;
+} block;
+
+static block block_new(size_t bytes)
+{
+    block made;
+    unsigned char *at;
+    made.base = allocate(bytes + ${NAME}_ALIGN + CANARY);
+    at = (unsigned char *)made.base;
+    while ((size_t)at % ${NAME}_ALIGN != 0)
+        at++;
+    made.data = at;
+    made.bytes = bytes;
+    memset(at, 0xFF, bytes);
+    memset(at + bytes, CANARY_BYTE, CANARY);
+    return made;
+}
+
+static void block_free(block used, const char *what)
+{
+    const unsigned char *after = (const unsigned char *)used.data + used.bytes;
+    int whole = 1;
+    size_t i;
+    for (i = 0; i < CANARY; i++)
+        whole = whole && after[i] == CANARY_BYTE;
+    check(whole, what);
+    free(used.base);
+}
+
+/* ---- data ---- */
+
+static unsigned long random_state;
+
+/* Uniform in [-scale, scale); the same numbers everywhere. */
+static void fill(float *data, size_t count, float scale)
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        random_state = (random_state * 1664525UL + 1013904223UL) & 0xFFFFFFFFUL;
+        data[i] = ((float)(random_state >> 8) / 8388608.0f - 1.0f) * scale;
+    }
+}
+
+static float *random_floats(size_t count, float scale, unsigned long seed)
+{
+    float *data = floats(count);
+    random_state = seed;
+    fill(data, count, scale);
+    return data;
+}
+
+static estimate *exact(const float *data, size_t count)
+{
+    estimate *made = (estimate *)allocate(count * sizeof(estimate));
+    size_t i;
+    for (i = 0; i < count; i++) {
+        made[i].value = (double)data[i];
+        made[i].variance = 0.0;
+    }
+    return made;
+}
+
+static int same(const float *a, const float *b, size_t count)
+{
+    return memcmp(a, b, count * sizeof *a) == 0;
+}
+
+static int close_to(const float *got, const estimate *want, size_t count)
+{
+    int good = 1;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        const double error = (double)got[i] - want[i].value;
+        const double allowed = BOUND * BOUND * UNIT * UNIT * want[i].variance;
+        if (!(error * error <= allowed)) /* NaN fails */
+            good = 0;
+        if (allowed > 0.0)
+            worst_share = MAX(worst_share, error * error / allowed);
+        worst_error = MAX(worst_error, error < 0.0 ? -error : error);
+    }
+    return good;
+}
+
+/* ---- the reference ---- */
+
+/* e^x for x in [-700, 700]: halve the argument until the series is short, then square. */
+static double exponential(double x)
+{
+    double term = 1.0, sum = 0.0;
+    int n;
+    x /= 1024.0;
+    for (n = 1; n <= 10; n++) {
+        term *= x / n;
+        sum += term; /* e^x - 1, which keeps its digits where 1 + sum would not */
+    }
+    for (n = 0; n < 10; n++)
+        sum = sum * (sum + 2.0);
+    return sum + 1.0;
+}
+
+/* One query head over the first `visible` keys; weights[visible] and variances[visible] are room. */
+static void reference_head(const estimate *query, const estimate *k, const estimate *v,
+                           size_t visible, size_t kv_head, double *weights, double *variances,
+                           estimate *out)
+{
+    const double scale = ${NAME}_SCALE;
+    const double adding = (double)visible / 16.0 + 16.0; /* roundings of the denominator */
+    double most = 0.0, total = 0.0;
+    size_t j, d;
+    for (j = 0; j < visible; j++) {
+        const estimate *key = k + j * K_ROW + kv_head * HEAD_DIM;
+        double sum = 0.0, variance = 0.0;
+        for (d = 0; d < HEAD_DIM; d++) {
+            const double a = query[d].value * scale, b = key[d].value;
+            sum += a * b;
+            variance += sum * sum + 2.0 * a * a * b * b + a * a * key[d].variance +
+                        scale * scale * query[d].variance * b * b;
+        }
+        weights[j] = sum;
+        variances[j] = variance;
+        most = j == 0 ? sum : MAX(most, sum);
+    }
+    for (j = 0; j < visible; j++) {
+        const double below = weights[j] - most;
+        weights[j] = exponential(below);
+        variances[j] += below * below + 16.0; /* s - m rounds, and exp2 is good to a few u */
+        total += weights[j];
+    }
+    for (d = 0; d < V_HEAD_DIM; d++) {
+        double sum = 0.0, variance = 0.0;
+        for (j = 0; j < visible; j++)
+            sum += weights[j] / total * v[j * V_ROW + kv_head * V_HEAD_DIM + d].value;
+        out[d].value = sum;
+        variance = adding * sum * sum;
+        sum = 0.0;
+        for (j = 0; j < visible; j++) {
+            const estimate channel = v[j * V_ROW + kv_head * V_HEAD_DIM + d];
+            const double weight = weights[j] / total;
+            const double pull = weight * (channel.value - out[d].value);
+            sum += weight * channel.value;
+            variance += sum * sum + pull * pull * variances[j] + weight * weight * channel.variance;
+        }
+        out[d].variance = variance;
+    }
+}
+
+/* Query row i of n_q, which ends where the n_kv keys end: all its heads, out[O_ROW]. */
+static void reference_row(const estimate *q, const estimate *k, const estimate *v, size_t i,
+                          size_t n_q, size_t n_kv, estimate *out)
+{
+    const size_t up_to = n_kv + i + 1 > n_q ? n_kv + i + 1 - n_q : 0;
+    const size_t visible = ${NAME}_CAUSAL ? up_to : n_kv;
+    double *weights = (double *)allocate(2 * n_kv * sizeof(double));
+    size_t h;
+    for (h = 0; h < HEADS; h++)
+        reference_head(q + i * Q_ROW + h * HEAD_DIM, k, v, visible, h * KV_HEADS / HEADS, weights,
+                       weights + n_kv, out + h * V_HEAD_DIM);
+    free(weights);
+}
+
+/* How far apart the rows are that the reference computes: some 2^24 products a test. */
+static size_t row_step(size_t n_q, size_t n_kv)
+{
+    const size_t row = HEADS * (HEAD_DIM + V_HEAD_DIM) * n_kv;
+    const size_t rows = 16777216 / MAX(row, (size_t)1);
+    return rows >= n_q ? 1 : n_q / MAX(rows, (size_t)2);
+}
+
+static void check_rows(const float *got, const float *q, const float *k, const float *v,
+                       size_t n_q, size_t n_kv, const char *what)
+{
+    estimate *q_exact = exact(q, n_q * Q_ROW);
+    estimate *k_exact = exact(k, n_kv * K_ROW), *v_exact = exact(v, n_kv * V_ROW);
+    estimate *want = (estimate *)allocate(O_ROW * sizeof(estimate));
+    const size_t step = row_step(n_q, n_kv);
+    int good = 1;
+    size_t left;
+    for (left = n_q; left > 0; left -= MIN(step, left)) { /* from the last, which sees the most */
+        reference_row(q_exact, k_exact, v_exact, left - 1, n_q, n_kv, want);
+        good = close_to(got + (left - 1) * O_ROW, want, O_ROW) && good;
+    }
+    check(good, what);
+    free(q_exact);
+    free(k_exact);
+    free(v_exact);
+    free(want);
+}
+
+/* ---- attention and cache ---- */
+
+/* A pool without threads that runs its tasks last to first. */
+static void run_backwards(void *self, void (*task)(void *, size_t), void *argument, size_t count)
+{
+    (void)self;
+    while (count > 0)
+        task(argument, --count);
+}
+
+static const ${name}_pool backwards = {NULL, THREADS, run_backwards};
+
+static void test_attention(void)
+{
+    static const struct {
+        size_t n_q, n_kv;
+    } sizes[] = {
+        {1, 1}, {17, 17}, {1, 33}, {3, 2}, {2, 0}, {SHORT, SHORT}, {TAIL, LONG},
+    };
+    const size_t cases = ${NAME}_EXACT ? 1 : sizeof sizes / sizeof *sizes;
+    block scratch = block_new(${NAME}_SCRATCH_BYTES);
+    block shared = block_new(${NAME}_SCRATCH_BYTES_FOR(THREADS));
+    float *q = random_floats(MOST * Q_ROW, 2.0f, 1), *k = random_floats(MOST * K_ROW, 1.0f, 2);
+    float *v = random_floats(MOST * V_ROW, 1.0f, 3);
+    float *out = floats(MOST * O_ROW), *again = floats(MOST * O_ROW);
+    size_t i;
+    for (i = 0; i < cases; i++) {
+        const size_t n_q = ${NAME}_EXACT ? CAPACITY : MIN(sizes[i].n_q, CAPACITY);
+        const size_t n_kv = ${NAME}_EXACT ? CAPACITY : MIN(sizes[i].n_kv, CAPACITY);
+        check(${name}_attention(q, k, v, n_q, n_kv, out, scratch.data, NULL) == 0, "attention runs");
+        check_rows(out, q, k, v, n_q, n_kv, "attention is near the reference");
+        check(${name}_attention(q, k, v, n_q, n_kv, again, shared.data, &backwards) == 0 &&
+                  same(out, again, n_q * O_ROW),
+              "attention with a pool has the same bits");
+        hash(out, n_q * O_ROW);
+    }
+    block_free(scratch, "attention stays within its scratch");
+    block_free(shared, "attention with a pool stays within its scratch");
+    free(q);
+    free(k);
+    free(v);
+    free(out);
+    free(again);
+}
+
+/* Sizes of successive chunks: around the widths of vectors, tiles and panels. */
+static size_t chunk(size_t index, size_t left)
+{
+    static const size_t sizes[] = {1, 2, 5, 16, 7, 33, 3};
+    return MIN(sizes[index % (sizeof sizes / sizeof *sizes)], left);
+}
+
+/* Queries start..n-1 of n positions: all at once, in chunks and one by one give the same bits. */
+static void test_cache(size_t start, size_t n)
+{
+    const size_t rows = n - start;
+    block scratch = block_new(${NAME}_CACHE_SCRATCH_BYTES);
+    block scratch_without = block_new(${NAME}_SCRATCH_BYTES);
+    block shared = block_new(${NAME}_CACHE_SCRATCH_BYTES_FOR(THREADS));
+    block cache = block_new(${NAME}_CACHE_BYTES), parts = block_new(${NAME}_CACHE_BYTES);
+    float *q = random_floats(rows * Q_ROW, 2.0f, 4), *k = random_floats(n * K_ROW, 1.0f, 5);
+    float *v = random_floats(n * V_ROW, 1.0f, 6);
+    float *out = floats(rows * O_ROW), *again = floats(rows * O_ROW);
+    int good;
+    size_t i, size, held = 0;
+
+    check(${name}_cache_reset(cache.data) == 0 && ${name}_cache_append(cache.data, 0, n, k, v) == 0 &&
+              ${name}_cache_attention(cache.data, start, rows, q, out, scratch.data, NULL) == 0,
+          "cache: prefill runs");
+    check_rows(out, q, k, v, rows, n, "cache: prefill is near the reference");
+    hash(out, rows * O_ROW);
+    if (!${NAME}_EXACT)
+        check(${name}_attention(q, k, v, rows, n, again, scratch_without.data, NULL) == 0 &&
+                  same(out, again, rows * O_ROW),
+              "cache: prefill has the bits of attention");
+    check(${name}_cache_attention(cache.data, start, rows, q, again, shared.data, &backwards) == 0 &&
+              same(out, again, rows * O_ROW),
+          "cache: prefill with a pool has the same bits");
+
+    good = ${name}_cache_reset(parts.data) == 0;
+    for (i = 0; held < n; i++, held += size) {
+        const size_t first = MAX(held, start);
+        size = chunk(i, n - held);
+        good = good &&
+               ${name}_cache_append(parts.data, held, size, k + held * K_ROW, v + held * V_ROW) == 0;
+        if (${NAME}_CAUSAL && held + size > first)
+            good = good && ${name}_cache_attention(parts.data, first, held + size - first,
+                                             q + (first - start) * Q_ROW,
+                                             again + (first - start) * O_ROW, scratch.data,
+                                             NULL) == 0;
+    }
+    if (!${NAME}_CAUSAL) /* each query sees every key, so they wait for the last one */
+        for (i = 0, held = start; held < n; i++, held += size) {
+            size = chunk(i, n - held);
+            good = good && ${name}_cache_attention(parts.data, held, size, q + (held - start) * Q_ROW,
+                                             again + (held - start) * O_ROW, scratch.data,
+                                             NULL) == 0;
+        }
+    check(good && same(out, again, rows * O_ROW), "cache: chunks have the bits of prefill");
+
+    good = 1;
+    for (held = start; held < n; held++) {
+        const size_t row = held - start;
+        if (${NAME}_CAUSAL) /* forgets what comes after, and appends it anew */
+            good = good && ${name}_cache_append(cache.data, held, 1, k + held * K_ROW,
+                                          v + held * V_ROW) == 0;
+        good = good && ${name}_cache_attention(cache.data, held, 1, q + row * Q_ROW,
+                                         again + row * O_ROW, scratch.data, NULL) == 0;
+    }
+    check(good && same(out, again, rows * O_ROW), "cache: single steps have the bits of prefill");
+
+    block_free(scratch, "cache_attention stays within its scratch");
+    block_free(scratch_without, "attention stays within its scratch");
+    block_free(shared, "cache_attention with a pool stays within its scratch");
+    block_free(cache, "the cache is kept within its bytes");
+    block_free(parts, "the cache is kept within its bytes");
+    free(q);
+    free(k);
+    free(v);
+    free(out);
+    free(again);
+}
+
+/* Wrong calls are refused with their status, and write nothing. */
+static void test_errors(void)
+{
+    block scratch = block_new(MAX(${NAME}_SCRATCH_BYTES, ${NAME}_CACHE_SCRATCH_BYTES));
+    block cache = block_new(${NAME}_CACHE_BYTES);
+    float *q = random_floats(Q_ROW, 1.0f, 7), *k = random_floats(K_ROW, 1.0f, 8);
+    float *v = random_floats(V_ROW, 1.0f, 9), *out = random_floats(O_ROW, 1.0f, 10);
+    float *untouched = random_floats(O_ROW, 1.0f, 10);
+    const size_t one = ${NAME}_EXACT ? CAPACITY : 1;
+    unsigned char *aside = (unsigned char *)cache.data + 4;
+
+    check(${name}_attention(NULL, k, v, one, one, out, scratch.data, NULL) == ${NAME}_ERROR_NULL,
+          "attention without q is refused");
+    check(${name}_attention(q, k, v, 1, CAPACITY + 1, out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+          "attention past the capacity is refused");
+    check(${name}_cache_append(cache.data, 0, 1, k, v) == ${NAME}_ERROR_CACHE,
+          "a cache that was never reset is refused");
+    check(${name}_cache_reset(NULL) == ${NAME}_ERROR_NULL, "a cache that is NULL is refused");
+    check(${name}_cache_reset(aside) == ${NAME}_ERROR_ALIGN, "a cache that is not aligned is refused");
+    check(${name}_cache_reset(cache.data) == 0, "a cache is reset");
+    check(${name}_cache_append(cache.data, 1, 1, k, v) == ${NAME}_ERROR_RANGE,
+          "appending after a gap is refused");
+    check(${name}_cache_append(cache.data, 0, CAPACITY + 1, k, v) == ${NAME}_ERROR_RANGE,
+          "appending past the capacity is refused");
+    check(${name}_cache_attention(cache.data, 0, 1, q, out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+          "attention at a position that the cache does not hold is refused");
+    check(same(out, untouched, O_ROW), "nothing is written on an error");
+    if (CAPACITY <= 4096) {
+        int good = 1;
+        size_t i;
+        for (i = 0; i < CAPACITY; i++)
+            good = good && ${name}_cache_append(cache.data, i, 1, k, v) == 0;
+        check(good, "the cache takes as many positions as its capacity");
+        check(${name}_cache_append(cache.data, CAPACITY, 1, k, v) == ${NAME}_ERROR_RANGE,
+              "the cache takes no more than its capacity");
+    }
+    check(${name}_use_isa("no such set") == ${NAME}_ERROR_CPU, "an unknown instruction set is refused");
+    block_free(scratch, "errors leave the scratch alone");
+    block_free(cache, "the full cache is kept within its bytes");
+    free(q);
+    free(k);
+    free(v);
+    free(out);
+    free(untouched);
+}
+$ if shape.emit ~= "attention" then
+
+/* ---- layer ---- */
+
+/* Rows in the tests of the layer: some 2^26 products, so a wide model gets few. */
+#define ROWS                                                                                       \
+    MIN(CAPACITY, MIN(MAX((size_t)(67108864 / ${NAME}_PARAMETERS), (size_t)3), (size_t)37))
+
+typedef struct matrices {
+    float *wq, *wk, *wv, *wo, *bq, *bk, *bv, *bo; /* a bias that the model lacks is NULL */
+} matrices;
+
+static matrices made_weights(void)
+{
+    matrices made;
+    float scale_in = 1.5f, scale_out = 1.5f;
+    while (scale_in * scale_in * (float)D_MODEL > 3.0f)
+        scale_in *= 0.5f; /* a power of two apart: q, k, v and y are about as large as x */
+    while (scale_out * scale_out * (float)O_ROW > 3.0f)
+        scale_out *= 0.5f;
+    made.wq = random_floats(Q_ROW * D_MODEL, scale_in, 11);
+    made.wk = random_floats(K_ROW * D_MODEL, scale_in, 12);
+    made.wv = random_floats(V_ROW * D_MODEL, scale_in, 13);
+    made.wo = random_floats(O_ROW * D_MODEL, scale_out, 14);
+    made.bq = ${NAME}_QKV_BIAS ? random_floats(Q_ROW, 1.0f, 15) : NULL;
+    made.bk = ${NAME}_QKV_BIAS ? random_floats(K_ROW, 1.0f, 16) : NULL;
+    made.bv = ${NAME}_QKV_BIAS ? random_floats(V_ROW, 1.0f, 17) : NULL;
+    made.bo = ${NAME}_O_BIAS ? random_floats(D_MODEL, 1.0f, 18) : NULL;
+    return made;
+}
+
+static void free_weights(matrices used)
+{
+    free(used.wq);
+    free(used.wk);
+    free(used.wv);
+    free(used.wo);
+    free(used.bq);
+    free(used.bk);
+    free(used.bv);
+    free(used.bo);
+}
+
+/* y[outs] = W x + bias for one row. */
+static void reference_project(const estimate *x, size_t ins, const float *w, const float *bias,
+                              size_t outs, estimate *y)
+{
+    size_t i, o;
+    for (o = 0; o < outs; o++) {
+        double sum = bias != NULL ? (double)bias[o] : 0.0, variance = 0.0;
+        for (i = 0; i < ins; i++) {
+            const double weight = (double)w[${NAME}_WEIGHTS_IN_OUT ? i * outs + o : o * ins + i];
+            sum += x[i].value * weight;
+            variance += sum * sum + x[i].variance * weight * weight;
+        }
+        y[o].value = sum;
+        y[o].variance = variance;
+    }
+}
+$ if shape.rope then
+
+/* Natural logarithm by Newton's method. */
+static double logarithm(double x)
+{
+    double y = 0.0;
+    int n;
+    while (exponential(y) < x)
+        y += 1.0;
+    for (n = 0; n < 6; n++)
+        y += x * exponential(-y) - 1.0;
+    return y;
+}
+
+static void sine_cosine(double angle, double *sine, double *cosine)
+{
+    const double turn = 6.283185307179586476925;
+    double term = 1.0;
+    int n;
+    angle -= turn * (double)(long)(angle / turn); /* angles are positive */
+    *sine = 0.0;
+    *cosine = 1.0;
+    for (n = 1; n <= 40; n++) {
+        term *= angle / n;
+        *(n % 2 == 1 ? sine : cosine) += n % 4 < 2 ? term : -term;
+    }
+}
+
+/* Rotates the heads of one row at a position. */
+static void reference_rope(estimate *row, size_t heads, size_t position)
+{
+    const size_t half = ${NAME}_ROTARY_DIM / 2;
+    const double log_theta = logarithm(${NAME}_ROPE_THETA);
+    size_t i, h;
+    for (i = 0; i < half; i++) {
+        const double exponent = -2.0 * (double)i / ${NAME}_ROTARY_DIM;
+        double s, c;
+        sine_cosine((double)position * exponential(exponent * log_theta), &s, &c);
+        for (h = 0; h < heads; h++) {
+            estimate *a = row + h * HEAD_DIM + (${NAME}_ROPE_INTERLEAVED ? 2 * i : i);
+            estimate *b = a + (${NAME}_ROPE_INTERLEAVED ? 1 : half);
+            const estimate x = *a, y = *b;
+            const double size = 4.0 * (x.value * x.value + y.value * y.value); /* roundings */
+            a->value = x.value * c - y.value * s;
+            b->value = y.value * c + x.value * s;
+            a->variance = x.variance * c * c + y.variance * s * s + size;
+            b->variance = y.variance * c * c + x.variance * s * s + size;
+        }
+    }
+}
+$ end
+
+/* Compares rows of y = layer(x), n positions from 0 on, `step` apart. */
+static void check_layer(const float *got, const float *x, const matrices *w, size_t n, size_t step,
+                        const char *what)
+{
+    estimate *in = exact(x, n * D_MODEL);
+    estimate *q = (estimate *)allocate(n * Q_ROW * sizeof(estimate));
+    estimate *k = (estimate *)allocate(n * K_ROW * sizeof(estimate));
+    estimate *v = (estimate *)allocate(n * V_ROW * sizeof(estimate));
+    estimate *mixed = (estimate *)allocate(O_ROW * sizeof(estimate));
+    estimate *y = (estimate *)allocate(D_MODEL * sizeof(estimate));
+    int good = 1;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        reference_project(in + i * D_MODEL, D_MODEL, w->wk, w->bk, K_ROW, k + i * K_ROW);
+        reference_project(in + i * D_MODEL, D_MODEL, w->wv, w->bv, V_ROW, v + i * V_ROW);
+$ if shape.rope then
+        reference_rope(k + i * K_ROW, KV_HEADS, i);
+$ end
+    }
+    for (i = 0; i < n; i += step) {
+        reference_project(in + i * D_MODEL, D_MODEL, w->wq, w->bq, Q_ROW, q + i * Q_ROW);
+$ if shape.rope then
+        reference_rope(q + i * Q_ROW, HEADS, i);
+$ end
+        reference_row(q, k, v, i, n, n, mixed);
+        reference_project(mixed, O_ROW, w->wo, w->bo, D_MODEL, y);
+        good = close_to(got + i * D_MODEL, y, D_MODEL) && good;
+    }
+    check(good, what);
+    free(in);
+    free(q);
+    free(k);
+    free(v);
+    free(mixed);
+    free(y);
+}
+
+static void test_layer(void)
+{
+    const size_t rows = ROWS, alone = ${NAME}_EXACT ? CAPACITY : rows;
+    block weights = block_new(${NAME}_WEIGHTS_BYTES), cache = block_new(${NAME}_CACHE_BYTES);
+    block scratch = block_new(MAX(${NAME}_SCRATCH_BYTES, ${NAME}_CACHE_SCRATCH_BYTES));
+    block shared = block_new(
+        MAX(${NAME}_SCRATCH_BYTES_FOR(THREADS), ${NAME}_CACHE_SCRATCH_BYTES_FOR(THREADS)));
+    float *x = random_floats(alone * D_MODEL, 1.5f, 19), *y = floats(alone * D_MODEL);
+    float *again = floats(alone * D_MODEL);
+    matrices w = made_weights();
+    ${name}_weights source;
+    int good;
+    size_t i, size = 0, held = 0;
+
+    memset(&source, 0, sizeof source);
+    source.wq = w.wq;
+    source.wk = w.wk;
+    source.wv = w.wv;
+    source.wo = w.wo;
+$ if shape.qkv_bias then
+    source.bq = w.bq;
+    source.bk = w.bk;
+    source.bv = w.bv;
+$ end
+$ if shape.o_bias then
+    source.bo = w.bo;
+$ end
+    check(${name}_layer(weights.data, NULL, 0, alone, x, y, scratch.data, NULL) ==
+              ${NAME}_ERROR_WEIGHTS,
+          "weights that were never packed are refused");
+    check(${name}_pack_weights(&source, weights.data) == 0, "weights are packed");
+
+    check(${name}_layer(weights.data, NULL, 0, alone, x, y, scratch.data, NULL) == 0,
+          "layer without cache runs");
+    check_layer(y, x, &w, alone, alone > 64 ? alone / 5 : 1,
+                "layer without cache is near the reference");
+    hash(y, alone * D_MODEL);
+    if (alone == rows) { /* else it would take long */
+        memcpy(again, x, alone * D_MODEL * sizeof *x);
+        check(${name}_layer(weights.data, NULL, 0, alone, again, again, shared.data, &backwards) == 0 &&
+                  same(y, again, alone * D_MODEL),
+              "layer in place and with a pool has the same bits");
+    }
+
+    check(${name}_cache_reset(cache.data) == 0 &&
+              ${name}_layer(weights.data, cache.data, 0, rows, x, y, scratch.data, NULL) == 0,
+          "layer with a cache runs");
+    check_layer(y, x, &w, rows, rows > 8 ? 4 : 1, "layer with a cache is near the reference");
+    hash(y, rows * D_MODEL);
+    if (alone == rows)
+        check(same(y, again, rows * D_MODEL), "layer with a cache has the bits of that without");
+
+    good = ${name}_cache_reset(cache.data) == 0;
+    for (i = 0; held < rows; i++, held += size) {
+        size = chunk(i, rows - held);
+        good = good && ${name}_layer(weights.data, cache.data, held, size, x + held * D_MODEL,
+                               again + held * D_MODEL, shared.data, &backwards) == 0;
+    }
+    held = ${NAME}_CAUSAL ? 0 : rows - size; /* else only the last chunk saw every key */
+    check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
+          "layer in chunks has the bits of prefill");
+    good = 1;
+    for (i = rows > 4 ? rows - 4 : 0; i < rows; i++)
+        good = good && ${name}_layer(weights.data, cache.data, i, 1, x + i * D_MODEL,
+                               again + i * D_MODEL, scratch.data, NULL) == 0;
+    held = ${NAME}_CAUSAL ? 0 : rows - 1;
+    check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
+          "layer in single steps has the bits of prefill");
+
+    check(${name}_layer(weights.data, cache.data, CAPACITY, 1, x, again, scratch.data, NULL) ==
+              ${NAME}_ERROR_RANGE,
+          "layer past the capacity is refused");
+    check(${name}_layer(weights.data, NULL, 1, 1, x, again, scratch.data, NULL) ==
+              ${NAME}_ERROR_RANGE,
+          "layer without cache at a position past 0 is refused");
+
+    block_free(weights, "the packed weights are kept within their bytes");
+    block_free(cache, "layer keeps the cache within its bytes");
+    block_free(scratch, "layer stays within its scratch");
+    block_free(shared, "layer with a pool stays within its scratch");
+    free_weights(w);
+    free(x);
+    free(y);
+    free(again);
+}
+$ end
+
+/* ---- time ---- */
+
+static double seconds(void)
+{
+    return (double)clock() / CLOCKS_PER_SEC;
+}
+
+/* Attention of n positions among themselves, for a fifth of a second at least. */
+static void print_speed(void)
+{
+    const size_t n = ${NAME}_EXACT ? CAPACITY : MIN(CAPACITY, (size_t)1024);
+    const double pairs = ${NAME}_CAUSAL ? 0.5 * (double)n * (double)(n + 1) : (double)n * (double)n;
+    block scratch = block_new(${NAME}_SCRATCH_BYTES);
+    float *q = random_floats(n * Q_ROW, 2.0f, 1), *k = random_floats(n * K_ROW, 1.0f, 2);
+    float *v = random_floats(n * V_ROW, 1.0f, 3), *out = floats(n * O_ROW);
+    double start, once, best = 1e30, all = 0.0;
+    int good = 1;
+    do {
+        start = seconds();
+        good = good && ${name}_attention(q, k, v, n, n, out, scratch.data, NULL) == 0;
+        once = seconds() - start;
+        best = MIN(best, once);
+        all += once;
+    } while (all < 0.2);
+    check(good, "attention runs in the timing");
+    printf("%s: attention of %lu positions: %.2f ms, %.1f GFLOP/s on one core\n", isa,
+           (unsigned long)n, best * 1e3,
+           2e-9 * pairs * (double)(HEADS * (HEAD_DIM + V_HEAD_DIM)) / best);
+    block_free(scratch, "attention stays within its scratch in the timing");
+    free(q);
+    free(k);
+    free(v);
+    free(out);
+}
+
+/* ---- main ---- */
+
+static double root(double x)
+{
+    double y = 1.0;
+    int n;
+    for (n = 0; n < 60; n++)
+        y = 0.5 * (y + x / y);
+    return y;
+}
+
+static void test_all(void)
+{
+    const unsigned passed_before = passed;
+    bits = 14695981039346656037ULL;
+    worst_share = worst_error = 0.0;
+    check(strcmp(${name}_isa(), isa) == 0, "the forced instruction set is the one that runs");
+    test_attention();
+    test_cache(0, SHORT);
+    if (LONG > SHORT)
+        test_cache(LONG - TAIL, LONG);
+    test_errors();
+$ if shape.emit ~= "attention" then
+    test_layer();
+$ end
+    printf("%s: %u passed, largest error %.1e, at most %.2f of the bound, bits %016llx\n", isa,
+           passed - passed_before, worst_error, root(worst_share), bits);
+}
+
+int main(int argc, char **argv)
+{
+    static const char written[] = ${NAME}_ISAS;
+    static char names[sizeof written]; /* each name of the list, at its own place */
+    const char *only = NULL, *at = written, *first = "";
+    unsigned long long first_bits = 0;
+    int i, timed = 0, ran = 0;
+    for (i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--time") == 0)
+            timed = 1;
+        else
+            only = argv[i];
+    }
+    while (*at != '\0') {
+        const size_t length = strcspn(at, " ");
+        char *own = names + (at - written);
+        memcpy(own, at, length);
+        isa = own;
+        at += length + strspn(at + length, " ");
+        if (only != NULL && strcmp(only, isa) != 0)
+            continue;
+        if (${name}_use_isa(isa) != 0) {
+            printf("%s: skipped, this CPU does not run it\n", isa);
+            continue;
+        }
+        test_all();
+        if (ran == 0) {
+            first = isa;
+            first_bits = bits;
+        } else if (bits != first_bits) {
+            printf("%s: its bits differ from those of %s\n", isa, first);
+            failed++;
+        } else {
+            passed++;
+        }
+        ran++;
+        if (timed)
+            print_speed();
+    }
+    if (ran == 0) {
+        isa = only != NULL ? only : "any";
+        check(0, "no such instruction set runs here; written are: " ${NAME}_ISAS);
+    }
+    check(${name}_use_isa(NULL) == 0, "the best instruction set is chosen again");
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,94 @@
+/* To be compiled with -ffp-contract=off: every fma is written out, and no other is wanted. */
+#include "definition.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* The same arithmetic with and without hardware for fmaf, only faster with. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define FAST_FMA __attribute__((target_clones("default", "arch=haswell")))
+#else
+#define FAST_FMA
+#endif
+
+enum { BLOCK = 512, LANES = 16 };
+
+static float exp2_defined(float x) {
+    if (x < -126.0F) return 0.0F;
+    const float n = rintf(x), f = x - n; /* ties to even */
+    float y = 0x1.5ab260p-10F;
+    y = fmaf(y, f, 0x1.3ced02p-7F);
+    y = fmaf(y, f, 0x1.c6ba92p-5F);
+    y = fmaf(y, f, 0x1.ebf9b0p-3F);
+    y = fmaf(y, f, 0x1.62e424p-1F);
+    y = fmaf(y, f, 1.0F);
+    return isnan(x) ? x : ldexpf(y, (int)n);
+}
+
+static FAST_FMA float dot(const float *a, const float *b, size_t count) {
+    float sum = 0;
+    for (size_t i = 0; i < count; i++) sum = fmaf(a[i], b[i], sum);
+    return sum;
+}
+
+static FAST_FMA void add_scaled(float *sums, float p, const float *v, size_t count) {
+    for (size_t i = 0; i < count; i++) sums[i] = fmaf(p, v[i], sums[i]);
+}
+
+/* One row of one head: q [head_dim], sees `len` keys; k and v at the row's KV head, a position
+ * every k_step and v_step floats. */
+static void attend_row(const struct kernel *kernel, const float *q, const float *k, size_t k_step,
+                       const float *v, size_t v_step, size_t len, float *out) {
+    const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
+    const float factor = (float)(kernel->scale * 1.44269504088896340736);
+    float scaled[1024], s[BLOCK], m = -FLT_MAX, l[LANES] = {0};
+    for (size_t d = 0; d < dim; d++) scaled[d] = q[d] * factor;
+    memset(out, 0, v_dim * sizeof *out);
+
+    for (size_t first = 0; first < len; first += BLOCK) {
+        const size_t count = len - first < BLOCK ? len - first : BLOCK;
+        float most = m, sums[LANES] = {0};
+        for (size_t j = 0; j < count; j++) {
+            s[j] = dot(scaled, k + (first + j) * k_step, dim);
+            if (s[j] > most) most = s[j];
+        }
+        const float a = exp2_defined(m - most);
+        m = most;
+        for (size_t d = 0; d < v_dim; d++) out[d] = out[d] * a;
+        for (size_t j = 0; j < count; j++) {
+            const float p = exp2_defined(s[j] - m);
+            sums[j % LANES] = sums[j % LANES] + p;
+            add_scaled(out, p, v + (first + j) * v_step, v_dim);
+        }
+        for (size_t i = 0; i < LANES; i++) l[i] = fmaf(l[i], a, sums[i]);
+    }
+    if (!len) return;
+    for (size_t width = LANES / 2; width; width /= 2)
+        for (size_t i = 0; i < width; i++) l[i] = l[i] + l[i + width];
+    const float r = 1.0F / l[0];
+    for (size_t d = 0; d < v_dim; d++) out[d] = fmaf(out[d], r, 0.0F);
+}
+
+void definition_attention(const struct kernel *kernel, const float *q, const float *k,
+                          const float *v, size_t rows, const size_t *lens, float *out) {
+    const size_t heads = kernel->heads, kv_heads = kernel->kv_heads;
+    const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
+    for (size_t row = 0; row < rows * heads; row++) {
+        const size_t kv_head = row % heads * kv_heads / heads;
+        attend_row(kernel, q + row * dim, k + kv_head * dim, kv_heads * dim, v + kv_head * v_dim,
+                   kv_heads * v_dim, lens[row / heads], out + row * v_dim);
+    }
+}
+
+FAST_FMA void definition_project(const float *w, const float *bias, bool in_out, const float *x,
+                                 size_t rows, size_t inputs, size_t outputs, float *y) {
+    const size_t input_step = in_out ? outputs : 1, output_step = in_out ? 1 : inputs;
+    for (size_t r = 0; r < rows; r++)
+        for (size_t o = 0; o < outputs; o++) {
+            float sum = bias ? bias[o] : 0;
+            for (size_t i = 0; i < inputs; i++)
+                sum = fmaf(x[r * inputs + i], w[o * output_step + i * input_step], sum);
+            y[r * outputs + o] = sum;
+        }
+}

@@ -1,0 +1,15 @@
+/* The numerics promise as a program: every float operation of attention and projection in its
+ * order. What a kernel computes must be this, bit for bit, on every instruction set. */
+#ifndef DEFINITION_H
+#define DEFINITION_H
+
+#include "kernel.h"
+
+/* Shapes as in reference.h. */
+void definition_attention(const struct kernel *kernel, const float *q, const float *k,
+                          const float *v, size_t rows, const size_t *lens, float *out);
+
+void definition_project(const float *w, const float *bias, bool in_out, const float *x, size_t rows,
+                        size_t inputs, size_t outputs, float *y);
+
+#endif

@@ -1,0 +1,57 @@
+/* One written kernel as the suite sees it: its header's macros as numbers, its functions behind one
+ * neutral signature. describe.inc fills it in for each kernel, so that no test names a spec. */
+#ifndef KERNEL_H
+#define KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum status {
+    OK = 0,
+    ERROR_NULL = -1,
+    ERROR_RANGE = -2,
+    ERROR_ALIGN = -3,
+    ERROR_CACHE = -4,
+    ERROR_CPU = -5,
+    ERROR_WEIGHTS = -6,
+};
+
+/* Field for field what each header declares as <name>_pool and <name>_weights. */
+struct pool {
+    void *self;
+    size_t threads;
+    void (*run)(void *self, void (*task)(void *argument, size_t index), void *argument,
+                size_t count);
+};
+
+struct weights {
+    const float *wq, *wk, *wv, *wo, *bq, *bk, *bv, *bo; /* a bias that the kernel lacks: NULL */
+};
+
+struct kernel {
+    const char *name, *isas; /* isas: ids, separated by spaces, scalar first */
+    size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim;
+    double scale, rope_theta;
+    bool exact, causal, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
+    size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;
+    size_t (*scratch_bytes)(size_t threads), (*cache_scratch_bytes)(size_t threads);
+
+    int (*attention)(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv,
+                     float *out, void *scratch, const struct pool *pool);
+    int (*cache_reset)(void *cache);
+    int (*cache_append)(void *cache, size_t pos, size_t n, const float *k, const float *v);
+    int (*cache_attention)(const void *cache, size_t pos, size_t n, const float *q, float *out,
+                           void *scratch, const struct pool *pool);
+    int (*pack_weights)(const struct weights *source, void *weights); /* NULL without a layer */
+    int (*layer)(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
+                 void *scratch, const struct pool *pool); /* NULL without a layer */
+    const char *(*isa)(void);
+    int (*use_isa)(const char *isa);
+};
+
+/* The registry, written by the makefile from its list of specs. */
+extern const struct kernel *const kernels[];
+extern const size_t kernel_count;
+extern const bool kernels_are_all; /* every spec of the project is in it, not only those asked for */
+
+#endif

@@ -1,0 +1,411 @@
+#include "problem.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "definition.h"
+#include "pool.h"
+
+void fill(float *to, size_t count, uint32_t seed, float amplitude) {
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525U + 1013904223U;
+        to[i] = ((float)(seed >> 8) - 0x1p23F) / 0x1p23F * amplitude;
+    }
+}
+
+void *make(size_t count, size_t size) {
+    void *memory = calloc(count + 1, size);
+    cr_assert(memory, "out of memory");
+    return memory;
+}
+
+static float *filled(size_t count, uint32_t seed, float amplitude) {
+    float *made = make(count, sizeof *made);
+    fill(made, count, seed, amplitude);
+    return made;
+}
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* ---- sizes ---- */
+
+/* Floats of a position in k and v together. */
+static size_t kv_width(const struct kernel *kernel) {
+    return kernel->kv_heads * (kernel->head_dim + kernel->v_head_dim);
+}
+
+size_t edges(const struct kernel *kernel, size_t list[EDGES]) {
+    static const size_t all[] = {1,  2,  15,  16,  17,  31,   32,      33,
+                                 63, 64, 65,  511, 512, 513,  1024,    1025};
+    const size_t most = smaller(kernel->capacity, (4U << 20) / kv_width(kernel));
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all && all[i] < most; i++) list[count++] = all[i];
+    list[count++] = smaller(most, kernel->capacity);
+    return count;
+}
+
+static size_t affordable(const struct kernel *kernel, size_t n, size_t each, size_t work) {
+    if (kernel->exact && n == kernel->capacity) return n;
+    const size_t rows = work / each;
+    return smaller(n, rows ? rows : 1);
+}
+
+static size_t attention_work(const struct kernel *kernel, size_t n) {
+    return n * kernel->heads * (kernel->head_dim + kernel->v_head_dim);
+}
+
+static size_t layer_work(const struct kernel *kernel, size_t n) {
+    const size_t q_and_out = kernel->heads * (kernel->head_dim + kernel->v_head_dim);
+    return kernel->d_model * (q_and_out + kv_width(kernel)) + attention_work(kernel, n);
+}
+
+size_t attention_rows(const struct kernel *kernel, size_t n, size_t work) {
+    return affordable(kernel, n, attention_work(kernel, n), work);
+}
+
+size_t layer_rows(const struct kernel *kernel, size_t n, size_t work) {
+    return affordable(kernel, n, layer_work(kernel, n), work);
+}
+
+size_t attention_size(const struct problem *problem, size_t rows) {
+    return rows * problem->kernel->heads * problem->kernel->v_head_dim;
+}
+
+size_t layer_size(const struct problem *problem, size_t rows) {
+    return rows * problem->kernel->d_model;
+}
+
+/* ---- inputs ---- */
+
+/* Rows to make expected values for, where the kernel must compute more. */
+static size_t checkable(size_t rows, size_t each) {
+    const size_t most = (8U << 20) / each;
+    return smaller(rows, most ? most : 1);
+}
+
+struct problem attention_problem(const struct kernel *kernel, size_t n, size_t rows,
+                                 enum kind kind) {
+    static const struct {
+        float q, k, v;
+    } amplitudes[KINDS] = {{1, 1, 1}, {100, 1, 1}, {1, 1, 1}, {1e-41F, 1e-41F, 1e-38F}};
+    const size_t q_size = rows * kernel->heads * kernel->head_dim;
+    const size_t k_size = n * kernel->kv_heads * kernel->head_dim;
+    struct problem made = {.kernel = kernel, .n = n, .rows = rows};
+    made.checked = checkable(rows, attention_work(kernel, n));
+    made.q = filled(q_size, (uint32_t)n + 1, amplitudes[kind].q);
+    made.k = filled(k_size, (uint32_t)n + 2, amplitudes[kind].k);
+    made.v = filled(n * kernel->kv_heads * kernel->v_head_dim, (uint32_t)n + 3, amplitudes[kind].v);
+    if (kind == RISING) { /* scores from -20 to 20 along the keys */
+        for (size_t i = 0; i < q_size; i += kernel->head_dim)
+            made.q[i] = (float)(4 / kernel->scale);
+        for (size_t i = 0; i < k_size; i += kernel->head_dim)
+            made.k[i] = 10.0F * (float)i / (float)k_size - 5.0F;
+    }
+    return made;
+}
+
+struct weights zero_weights(const struct kernel *kernel) {
+    const size_t inputs = kernel->d_model, q = kernel->heads * kernel->head_dim;
+    const size_t k = kernel->kv_heads * kernel->head_dim;
+    const size_t v = kernel->kv_heads * kernel->v_head_dim;
+    struct weights made = {0};
+    made.wq = make(q * inputs, sizeof(float));
+    made.wk = make(k * inputs, sizeof(float));
+    made.wv = make(v * inputs, sizeof(float));
+    made.wo = make(kernel->heads * kernel->v_head_dim * inputs, sizeof(float));
+    if (kernel->qkv_bias) {
+        made.bq = make(q, sizeof(float));
+        made.bk = make(k, sizeof(float));
+        made.bv = make(v, sizeof(float));
+    }
+    if (kernel->o_bias) made.bo = make(inputs, sizeof(float));
+    return made;
+}
+
+struct weights random_weights(const struct kernel *kernel, uint32_t seed) {
+    const struct weights made = zero_weights(kernel);
+    const size_t inputs = kernel->d_model, q = kernel->heads * kernel->head_dim;
+    const size_t k = kernel->kv_heads * kernel->head_dim;
+    const size_t v = kernel->kv_heads * kernel->v_head_dim;
+    const size_t mixed = kernel->heads * kernel->v_head_dim;
+    const struct {
+        const float *to;
+        size_t count, inputs;
+    } all[] = {{made.wq, q * inputs, inputs}, {made.wk, k * inputs, inputs},
+               {made.wv, v * inputs, inputs}, {made.wo, mixed * inputs, mixed},
+               {made.bq, q, 3},               {made.bk, k, 3},
+               {made.bv, v, 3},               {made.bo, inputs, 3}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].to)
+            fill((float *)all[i].to, all[i].count, seed + (uint32_t)i,
+                 sqrtf(3.0F / (float)all[i].inputs));
+    return made;
+}
+
+float *at(const struct kernel *kernel, const float *matrix, size_t input, size_t inputs,
+          size_t output, size_t outputs) {
+    const size_t index = kernel->weights_in_out ? input * outputs + output : output * inputs + input;
+    return (float *)matrix + index; /* `weights` points to const for the kernel's sake */
+}
+
+void *pack(const struct kernel *kernel, const struct weights *weights) {
+    void *packed = guard_new(kernel->weights_bytes, AT_END);
+    cr_assert_eq(kernel->pack_weights(weights, packed), OK, "%s: pack_weights", kernel->name);
+    guard_freeze(packed);
+    return packed;
+}
+
+struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
+                             const struct weights *weights, const void *packed) {
+    struct problem made = {.kernel = kernel, .n = n, .rows = rows, .packed = packed};
+    made.weights = *weights;
+    made.checked = checkable(rows, layer_work(kernel, n));
+    made.x = filled(rows * kernel->d_model, (uint32_t)n + 1, 1);
+    made.k = filled((n - rows) * kernel->kv_heads * kernel->head_dim, (uint32_t)n + 2, 1);
+    made.v = filled((n - rows) * kernel->kv_heads * kernel->v_head_dim, (uint32_t)n + 3, 1);
+    return made;
+}
+
+/* ---- ways ---- */
+
+const struct way DIRECT = {.name = "direct"}, CACHED = {.name = "cache", .cache = true};
+
+const struct way ways[] = {
+    {.name = "direct"},
+    {.name = "direct, 1 thread", .threads = 1},
+    {.name = "direct, 2 threads", .threads = 2, .garbage = 0x7f},
+    {.name = "direct, 3 threads", .threads = 3},
+    {.name = "direct, 5 threads", .threads = 5, .garbage = 0xff},
+    {.name = "direct, 7 tasks reversed", .threads = 7, .reversed = true},
+    {.name = "direct, scratch of ff", .garbage = 0xff},
+    {.name = "direct, scratch of 7f", .garbage = 0x7f, .place = AT_START},
+    {.name = "direct, buffers off by 4", .place = SHIFTED},
+    {.name = "direct, in place", .in_place = true},
+    {.name = "direct, in place, 3 threads", .in_place = true, .threads = 3},
+    {.name = "direct by 3", .chunk = 3},
+    {.name = "direct by 17, 2 threads", .chunk = 17, .threads = 2},
+    {.name = "cache", .cache = true},
+    {.name = "cache by 1", .cache = true, .chunk = 1},
+    {.name = "cache by 1, 7 threads", .cache = true, .chunk = 1, .threads = 7},
+    {.name = "cache by 3, ff", .cache = true, .chunk = 3, .garbage = 0xff},
+    {.name = "cache by 17, off by 4", .cache = true, .chunk = 17, .place = SHIFTED},
+    {.name = "cache by 17, 7f, 5 tasks reversed",
+     .cache = true, .chunk = 17, .garbage = 0x7f, .threads = 5, .reversed = true},
+    {.name = "cache by 512, 3 threads", .cache = true, .chunk = 512, .threads = 3},
+    {.name = "cache by 5, in place", .cache = true, .chunk = 5, .in_place = true,
+     .place = AT_START},
+};
+const size_t way_count = sizeof ways / sizeof *ways;
+
+bool attention_fits(const struct problem *problem, const struct way *way) {
+    const struct kernel *kernel = problem->kernel;
+    if (way->in_place && kernel->head_dim != kernel->v_head_dim) return false;
+    const bool all = problem->rows == kernel->capacity && !way->chunk;
+    return way->cache || !kernel->exact || all;
+}
+
+bool layer_fits(const struct problem *problem, const struct way *way) {
+    const struct kernel *kernel = problem->kernel;
+    if (way->cache) return true;
+    return !way->chunk && problem->rows == problem->n &&
+           (!kernel->exact || problem->n == kernel->capacity);
+}
+
+/* The pool of a way in *pool, or NULL. */
+static const struct pool *own_pool(const struct way *way, struct pool *pool) {
+    if (!way->threads) return NULL;
+    *pool = way->reversed ? reversed_pool(way->threads) : threads_pool(way->threads);
+    return pool;
+}
+
+static void *garbage(const struct way *way, size_t bytes) {
+    void *memory = guard_new(bytes, way->place == SHIFTED ? AT_START : way->place);
+    /* A big cache is not filled whole: time. */
+    if (way->garbage) memset(memory, way->garbage, smaller(bytes, 64U << 20));
+    return memory;
+}
+
+static void *scratch(const struct problem *problem, const struct way *way) {
+    const size_t threads = way->threads ? way->threads : 1;
+    return garbage(way, way->cache ? problem->kernel->cache_scratch_bytes(threads)
+                                   : problem->kernel->scratch_bytes(threads));
+}
+
+/* A copy that must not be written, unless `open`. */
+static float *input(const struct way *way, const float *from, size_t count, bool open) {
+    float *copy = guard_new(count * sizeof *copy, way->place);
+    if (count) memcpy(copy, from, count * sizeof *copy);
+    if (!open) guard_freeze(copy);
+    return copy;
+}
+
+/* Where a call's result goes: NaNs, or the input itself. */
+static float *output(const struct way *way, float *given, size_t count) {
+    if (way->in_place) return given;
+    float *made = guard_new(count * sizeof *made, way->place);
+    memset(made, 0xff, count * sizeof *made);
+    return made;
+}
+
+static void expect_ok(const struct problem *problem, const struct way *way, const char *call,
+                      int status) {
+    cr_assert_eq(status, OK, "%s %s n %zu, %s: %s gives %d", problem->kernel->name,
+                 problem->kernel->isa(), problem->n, way->name, call, status);
+}
+
+/* Appends the keys of first..end-1. */
+static void append(const struct problem *problem, const struct way *way, void *cache, size_t first,
+                   size_t end) {
+    const struct kernel *kernel = problem->kernel;
+    const size_t k_width = kernel->kv_heads * kernel->head_dim;
+    const size_t v_width = kernel->kv_heads * kernel->v_head_dim;
+    if (first == end) return;
+    const size_t mark = guard_mark();
+    const float *k = input(way, problem->k + first * k_width, (end - first) * k_width, false);
+    const float *v = input(way, problem->v + first * v_width, (end - first) * v_width, false);
+    expect_ok(problem, way, "append", kernel->cache_append(cache, first, end - first, k, v));
+    guard_release(mark);
+}
+
+static void *new_cache(const struct problem *problem, const struct way *way) {
+    void *cache = garbage(way, problem->kernel->cache_bytes);
+    expect_ok(problem, way, "reset", problem->kernel->cache_reset(cache));
+    return cache;
+}
+
+void attend(const struct problem *problem, const struct way *way, float *out) {
+    const struct kernel *kernel = problem->kernel;
+    const size_t k_width = kernel->kv_heads * kernel->head_dim;
+    const size_t v_width = kernel->kv_heads * kernel->v_head_dim;
+    const size_t q_width = kernel->heads * kernel->head_dim;
+    const size_t out_width = kernel->heads * kernel->v_head_dim;
+    const size_t before = problem->n - problem->rows;
+    const size_t chunk = way->chunk ? way->chunk : problem->rows;
+    const size_t mark = guard_mark();
+    struct pool pool;
+    const struct pool *given = own_pool(way, &pool);
+    void *scratch_memory = scratch(problem, way), *cache = NULL;
+    if (way->cache) {
+        cache = new_cache(problem, way);
+        for (size_t i = 0; i < before; i += 512)
+            append(problem, way, cache, i, smaller(i + 512, before));
+        for (size_t i = 0; i < problem->rows && !kernel->causal; i += chunk)
+            append(problem, way, cache, before + i, before + smaller(i + chunk, problem->rows));
+    }
+    for (size_t i = 0; i < problem->rows; i += chunk) {
+        const size_t end = smaller(i + chunk, problem->rows), inner = guard_mark();
+        float *q = input(way, problem->q + i * q_width, (end - i) * q_width, way->in_place);
+        float *result = output(way, q, (end - i) * out_width);
+        if (way->cache) {
+            if (kernel->causal) append(problem, way, cache, before + i, before + end);
+            expect_ok(problem, way, "cache_attention",
+                      kernel->cache_attention(cache, before + i, end - i, q, result,
+                                              scratch_memory, given));
+        } else {
+            const size_t keys = kernel->causal ? before + end : problem->n;
+            const float *k = input(way, problem->k, keys * k_width, false);
+            const float *v = input(way, problem->v, keys * v_width, false);
+            expect_ok(problem, way, "attention",
+                      kernel->attention(q, k, v, end - i, keys, result, scratch_memory, given));
+        }
+        memcpy(out + i * out_width, result, (end - i) * out_width * sizeof *out);
+        guard_release(inner);
+    }
+    guard_release(mark);
+}
+
+void run_layer(const struct problem *problem, const struct way *way, float *y) {
+    const struct kernel *kernel = problem->kernel;
+    const size_t width = kernel->d_model, before = problem->n - problem->rows;
+    const size_t chunk = way->chunk ? way->chunk : problem->rows;
+    const size_t mark = guard_mark();
+    struct pool pool;
+    const struct pool *given = own_pool(way, &pool);
+    void *scratch_memory = scratch(problem, way), *cache = NULL;
+    if (way->cache) {
+        cache = new_cache(problem, way);
+        append(problem, way, cache, 0, before);
+    }
+    for (size_t i = 0; i < problem->rows; i += chunk) {
+        const size_t end = smaller(i + chunk, problem->rows), inner = guard_mark();
+        float *x = input(way, problem->x + i * width, (end - i) * width, way->in_place);
+        float *result = output(way, x, (end - i) * width);
+        expect_ok(problem, way, "layer",
+                  kernel->layer(problem->packed, cache, before + i, end - i, x, result,
+                                scratch_memory, given));
+        memcpy(y + i * width, result, (end - i) * width * sizeof *y);
+        guard_release(inner);
+    }
+    guard_release(mark);
+}
+
+/* ---- what must come out ---- */
+
+/* The number of keys that each of the checked rows sees. */
+static size_t *visible(const struct problem *problem, size_t chunk) {
+    size_t *lens = make(problem->checked, sizeof *lens);
+    if (!chunk) chunk = problem->rows;
+    for (size_t i = 0; i < problem->checked; i++) {
+        const size_t row = problem->rows - problem->checked + i;
+        const size_t end = smaller((row / chunk + 1) * chunk, problem->rows);
+        lens[i] = problem->n - problem->rows + (problem->kernel->causal ? row + 1 : end);
+    }
+    return lens;
+}
+
+static struct bounded *loaded(const float *from, size_t count) {
+    struct bounded *made = make(count, sizeof *made);
+    reference_load(from, count, made);
+    return made;
+}
+
+void attention_reference(const struct problem *problem, struct bounded *out) {
+    const struct kernel *kernel = problem->kernel;
+    const size_t q_width = kernel->heads * kernel->head_dim;
+    const size_t unchecked = problem->rows - problem->checked;
+    struct bounded *q = loaded(problem->q + unchecked * q_width, problem->checked * q_width);
+    struct bounded *k = loaded(problem->k, problem->n * kernel->kv_heads * kernel->head_dim);
+    struct bounded *v = loaded(problem->v, problem->n * kernel->kv_heads * kernel->v_head_dim);
+    size_t *lens = visible(problem, 0);
+    reference_attention(kernel, q, k, v, problem->checked, lens, out);
+    free(q);
+    free(k);
+    free(v);
+    free(lens);
+}
+
+void attention_bits(const struct problem *problem, float *out) {
+    const struct kernel *kernel = problem->kernel;
+    const size_t unchecked = problem->rows - problem->checked;
+    size_t *lens = visible(problem, 0);
+    definition_attention(kernel, problem->q + unchecked * kernel->heads * kernel->head_dim,
+                         problem->k, problem->v, problem->checked, lens, out);
+    free(lens);
+}
+
+#define NAME layer_reference
+#define NUMBER struct bounded
+#define LOAD reference_load
+#define PROJECT reference_project
+#define ROTATE reference_rope
+#define ATTENTION reference_attention
+#include "layer.inc"
+
+static void copy(const float *from, size_t count, float *to) {
+    if (count) memcpy(to, from, count * sizeof *to);
+}
+
+static void no_rope(const struct kernel *kernel, float *x, size_t heads, size_t pos) {
+    (void)x, (void)heads, (void)pos;
+    cr_assert_not(kernel->rotary_dim, "the definition of a layer's bits leaves rope out");
+}
+
+#define NAME layer_bits
+#define NUMBER float
+#define LOAD copy
+#define PROJECT definition_project
+#define ROTATE no_rope
+#define ATTENTION definition_attention
+#include "layer.inc"

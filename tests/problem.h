@@ -1,0 +1,99 @@
+/* Inputs for one attention or one layer, the ways to compute them with a kernel, and what has to
+ * come out. Nothing that is made here is freed: each test is a process of its own. */
+#ifndef PROBLEM_H
+#define PROBLEM_H
+
+#include <stdint.h>
+
+#include "guard.h"
+#include "kernel.h"
+#include "reference.h"
+
+/* `count` floats in [-amplitude, amplitude), exact multiples of amplitude / 2^23. */
+void fill(float *to, size_t count, uint32_t seed, float amplitude);
+
+/* Zeros, or the end of the test. */
+void *make(size_t count, size_t size);
+
+/* What the numbers are like: KINDS of them. */
+enum kind {
+    EVEN,      /* all weights of a row are alike in size */
+    SHARP,     /* few keys matter; the weights of most underflow */
+    RISING,    /* later keys score higher: every block of keys moves the maximum */
+    SUBNORMAL, /* q and k below the normal range, v around its end */
+    KINDS
+};
+
+struct problem {
+    const struct kernel *kernel;
+    size_t n;       /* keys at the positions 0..n-1 */
+    size_t rows;    /* queries at the last `rows` of these positions */
+    size_t checked; /* expected values are made for the last `checked` of the rows */
+    float *q, *k, *v;
+    /* A layer has x [rows][d_model] in place of q, and k, v only for the positions before it. */
+    float *x;
+    struct weights weights;
+    const void *packed;
+};
+
+/* The sizes worth a test within the kernel's capacity and within reason: up to EDGES of them,
+ * ascending. */
+enum { EDGES = 20 };
+size_t edges(const struct kernel *kernel, size_t list[EDGES]);
+
+/* As many rows as some `work` multiply-adds allow, at least 1, at most n. An exact kernel gets all
+ * if its capacity is n. */
+size_t attention_rows(const struct kernel *kernel, size_t n, size_t work);
+size_t layer_rows(const struct kernel *kernel, size_t n, size_t work);
+
+struct problem attention_problem(const struct kernel *kernel, size_t n, size_t rows,
+                                 enum kind kind);
+struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
+                             const struct weights *weights, const void *packed);
+
+/* Source weights as the kernel takes them: outputs are about as large as inputs. */
+struct weights random_weights(const struct kernel *kernel, uint32_t seed);
+/* The same, all zeros, biases too: tests set single elements with `at`. */
+struct weights zero_weights(const struct kernel *kernel);
+/* Element of a matrix of `weights`: from channel `input` to channel `output`, of so many. */
+float *at(const struct kernel *kernel, const float *matrix, size_t input, size_t inputs,
+          size_t output, size_t outputs);
+void *pack(const struct kernel *kernel, const struct weights *weights);
+
+/* One way to compute a problem. The bits that come out must not depend on it. */
+struct way {
+    const char *name;
+    bool cache;
+    size_t chunk;   /* queries a call; 0: all in one */
+    size_t threads; /* of the pool; 0: none */
+    bool reversed;  /* the pool runs its tasks one by one, the last first */
+    int garbage;    /* the byte that scratch and cache are full of before */
+    enum place place;
+    bool in_place; /* the result goes where q or x was */
+};
+extern const struct way ways[];
+extern const size_t way_count;
+extern const struct way DIRECT, CACHED;
+
+/* True if the way can compute the problem. */
+bool attention_fits(const struct problem *problem, const struct way *way);
+bool layer_fits(const struct problem *problem, const struct way *way);
+
+/* Results for all rows: [rows][heads][v_head_dim], [rows][d_model]. Every buffer is exact-sized
+ * against a guard page; a status other than 0 ends the test. */
+void attend(const struct problem *problem, const struct way *way, float *out);
+void run_layer(const struct problem *problem, const struct way *way, float *y);
+
+/* Number of floats in the results of all rows, and of the checked rows (the last). */
+size_t attention_size(const struct problem *problem, size_t rows);
+size_t layer_size(const struct problem *problem, size_t rows);
+
+/* What must come out for the checked rows: by the reference, and to the bit. A layer that isn't
+ * causal shows each row what its call's chunk brings; `chunk` as in struct way. No layer_bits with
+ * rope: its angles are not part of the definition. */
+void attention_reference(const struct problem *problem, struct bounded *out);
+void attention_bits(const struct problem *problem, float *out);
+void layer_reference(const struct problem *problem, size_t chunk, struct bounded *y);
+void layer_bits(const struct problem *problem, size_t chunk, float *y);
+
+#endif

@@ -1,0 +1,159 @@
+/* How the bounds come about. u = 2^-24 is the unit roundoff of float.
+ *
+ * A kernel sums each output in one chain of fma in index order (that is the numerics promise), so
+ * the running error bound holds (Higham, Accuracy and Stability, section 3.3): step i computes
+ * s_i = (s_(i-1) + a_i b_i)(1 + d), |d| <= u, which adds at most u |s_i| to the error, and the
+ * operands' own errors pass through: |a| e_b + |b| e_a + e_a e_b. It scales with length and
+ * condition alike, and is far below gamma_n sum |a b| where partial sums stay small. Below the
+ * normal range a step may also lose half a subnormal, `TINY`.
+ *
+ * Scores are kept in units of log2: q' = q * c, c = float(scale log2 e): 2 roundings of q.
+ * Softmax: p_j = exp2(s_j - m). A common error of all s_j, that of m too, cancels. The rest:
+ *   e_j = error of s_j + u |s_j - m|    (the subtraction rounds)
+ *   exp2 itself: at most 2 ulp, 4 u; below 2^-126 it is 0: TINY_P per key
+ *   each later block of 512 keys scales by another exp2 and rounds: 5 u
+ * so |dp_j| <= p_j (exp(ln2 e_j + 4 u + 5 u blocks) - 1) + TINY_P. The sum of p: chains of 32 in
+ * 16 lanes, 4 to fold them, one fma per block, all terms positive: (36 + blocks) u sum p.
+ * P V is a chain again, with a rounding more per block, and out = (P V) (1 / sum): 2 roundings.
+ */
+#include "reference.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double U = 0x1p-24, TINY = 0x1p-149, TINY_P = 0x1p-126;
+static const double LOG2_E = 1.44269504088896340736, LN_2 = 0.69314718055994530942;
+enum { BLOCK = 512 };
+
+static void *make(size_t count, size_t size) {
+    void *memory = calloc(count + 1, size);
+    if (!memory) abort();
+    return memory;
+}
+
+void reference_load(const float *from, size_t count, struct bounded *to) {
+    for (size_t i = 0; i < count; i++) to[i] = (struct bounded){(double)from[i], 0};
+}
+
+/* sum = fma(a, b, sum) */
+static inline void chain(struct bounded *sum, struct bounded a, struct bounded b) {
+    sum->value += a.value * b.value;
+    sum->error += fabs(a.value) * b.error + fabs(b.value) * a.error + a.error * b.error;
+    sum->error = sum->error * (1 + U) + U * fabs(sum->value) + TINY;
+}
+
+static struct bounded rounded(double value, double error, double roundings) {
+    return (struct bounded){value, error + roundings * U * (fabs(value) + error) + TINY};
+}
+
+/* The weights of one row before the division, p [len] with the largest 1, from its scores. */
+static void soften(struct bounded *p, size_t len) {
+    double most = -DBL_MAX;
+    for (size_t j = 0; j < len; j++) most = fmax(most, p[j].value);
+    for (size_t j = 0; j < len; j++) {
+        const double below = most - p[j].value, blocks = (double)((len - 1) / BLOCK - j / BLOCK);
+        p[j].value = exp2(-below);
+        p[j].error = p[j].value * expm1(LN_2 * (p[j].error + U * below) + (4 + 5 * blocks) * U);
+        p[j].error += TINY_P;
+    }
+}
+
+void reference_attention(const struct kernel *kernel, const struct bounded *q,
+                         const struct bounded *k, const struct bounded *v, size_t rows,
+                         const size_t *lens, struct bounded *out) {
+    const size_t heads = kernel->heads, kv_heads = kernel->kv_heads;
+    const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
+    const double factor = kernel->scale * LOG2_E;
+    size_t longest = 0;
+    for (size_t i = 0; i < rows; i++) longest = lens[i] > longest ? lens[i] : longest;
+    struct bounded *p = make(longest, sizeof *p), *scaled = make(dim, sizeof *scaled);
+    struct bounded *sums = make(v_dim, sizeof *sums);
+
+    for (size_t row = 0; row < rows * heads; row++, q += dim, out += v_dim) {
+        const size_t len = lens[row / heads], head = row % heads;
+        const size_t kv_head = head * kv_heads / heads;
+        for (size_t d = 0; d < dim; d++)
+            scaled[d] = rounded(q[d].value * factor, q[d].error * fabs(factor), 2);
+        for (size_t j = 0; j < len; j++) {
+            const struct bounded *key = k + (j * kv_heads + kv_head) * dim;
+            p[j] = (struct bounded){0, 0};
+            for (size_t d = 0; d < dim; d++) chain(&p[j], scaled[d], key[d]);
+        }
+        soften(p, len);
+
+        struct bounded total = {0, 0};
+        memset(sums, 0, v_dim * sizeof *sums);
+        for (size_t j = 0; j < len; j++) {
+            const struct bounded *value = v + (j * kv_heads + kv_head) * v_dim;
+            total.value += p[j].value;
+            total.error += p[j].error;
+            for (size_t d = 0; d < v_dim; d++) {
+                if (j && j % BLOCK == 0) sums[d] = rounded(sums[d].value, sums[d].error, 1);
+                chain(&sums[d], p[j], value[d]);
+            }
+        }
+        total = rounded(total.value, total.error, 36 + (double)(len / BLOCK + 1));
+        for (size_t d = 0; d < v_dim; d++) {
+            out[d] = (struct bounded){0, 0}; /* a row that sees no key */
+            if (!len) continue;
+            const double value = sums[d].value / total.value;
+            const double least = total.value - total.error;
+            const double error = (sums[d].error + fabs(value) * total.error) / least;
+            out[d] = rounded(value, error, 2);
+        }
+    }
+    free(p);
+    free(scaled);
+    free(sums);
+}
+
+void reference_project(const float *w, const float *bias, bool in_out, const struct bounded *x,
+                       size_t rows, size_t inputs, size_t outputs, struct bounded *y) {
+    const size_t input_step = in_out ? outputs : 1, output_step = in_out ? 1 : inputs;
+    for (size_t o = 0; o < outputs; o++)
+        for (size_t r = 0; r < rows; r++) {
+            struct bounded sum = {bias ? (double)bias[o] : 0, 0};
+            for (size_t i = 0; i < inputs; i++) {
+                const double weight = (double)w[o * output_step + i * input_step];
+                chain(&sum, x[r * inputs + i], (struct bounded){weight, 0});
+            }
+            y[r * outputs + o] = sum;
+        }
+}
+
+void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads, size_t pos) {
+    const size_t half = kernel->rotary_dim / 2;
+    for (size_t pair = 0; pair < heads * half; pair++) {
+        const size_t i = pair % half;
+        struct bounded *head = x + pair / half * kernel->head_dim;
+        struct bounded *a = head + (kernel->rope_interleaved ? 2 * i : i);
+        struct bounded *b = kernel->rope_interleaved ? a + 1 : a + half;
+        const double power = -2.0 * (double)i / (double)kernel->rotary_dim;
+        const double angle = (double)pos * pow(kernel->rope_theta, power);
+        /* sine and cosine: a rounding to float, and an angle good to a few ulp of double */
+        const double off = U + 8 * DBL_EPSILON * angle;
+        const struct bounded c = {cos(angle), off}, s = {sin(angle), off}, minus_s = {-s.value, off};
+        struct bounded first = {0, 0}, second = {0, 0};
+        chain(&first, *b, minus_s);
+        chain(&first, *a, c);
+        chain(&second, *a, s);
+        chain(&second, *b, c);
+        *a = first;
+        *b = second;
+    }
+}
+
+struct verdict reference_check(const float *got, const struct bounded *want, size_t count) {
+    struct verdict verdict = {true, 0, 0};
+    for (size_t i = 0; i < count && verdict.good; i++) {
+        const double off = fabs((double)got[i] - want[i].value);
+        const double ratio = off == 0 ? 0 : off / want[i].error;
+        if (!(off <= want[i].error && isfinite(want[i].error))) /* a NaN anywhere is bad */
+            verdict = (struct verdict){false, ratio, i};
+        else if (ratio > verdict.ratio)
+            verdict = (struct verdict){true, ratio, i};
+    }
+    return verdict;
+}

@@ -1,0 +1,40 @@
+/* The attention, projection and rotation of the text book in double precision, with plain loops,
+ * and beside every number a bound on how far a float kernel may be from it. */
+#ifndef REFERENCE_H
+#define REFERENCE_H
+
+#include "kernel.h"
+
+/* A true value, and how far the float that stands for it may be off. */
+struct bounded {
+    double value, error;
+};
+
+/* The first `count` of `from`, exact. */
+void reference_load(const float *from, size_t count, struct bounded *to);
+
+/* q [rows][heads][head_dim], k [..][kv_heads][head_dim], v [..][kv_heads][v_head_dim]; row i sees
+ * the keys 0..lens[i]-1. out [rows][heads][v_head_dim]. */
+void reference_attention(const struct kernel *kernel, const struct bounded *q,
+                         const struct bounded *k, const struct bounded *v, size_t rows,
+                         const size_t *lens, struct bounded *out);
+
+/* y[r][o] = bias[o] + sum over i of W(o, i) x[r][i]; W(o, i) is w[i][o] if in_out, else w[o][i].
+ * bias may be NULL. */
+void reference_project(const float *w, const float *bias, bool in_out, const struct bounded *x,
+                       size_t rows, size_t inputs, size_t outputs, struct bounded *y);
+
+/* Rotates x [heads][head_dim], which stands at `pos`, in place; nothing without rope. */
+void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads, size_t pos);
+
+/* What `count` floats are worth against the reference. */
+struct verdict {
+    bool good;
+    double ratio;    /* the largest |got - want| / bound */
+    size_t at;       /* its place: the first bad one if not good */
+};
+
+/* A NaN on either side is bad: none is expected where this is used. */
+struct verdict reference_check(const float *got, const struct bounded *want, size_t count);
+
+#endif

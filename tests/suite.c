@@ -1,0 +1,139 @@
+#define _POSIX_C_SOURCE 200809L
+#include "suite.h"
+
+#include <criterion/hooks.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- instruction sets ---- */
+
+bool isa_id(const struct kernel *kernel, size_t index, char id[ID_SIZE]) {
+    const char *from = kernel->isas;
+    for (; index && from; index--) from = (from = strchr(from, ' ')) ? from + 1 : NULL;
+    if (!from) return false;
+    snprintf(id, ID_SIZE, "%.*s", (int)strcspn(from, " "), from);
+    return true;
+}
+
+const char *cpu_lacks(const char *isa) {
+    if (strcmp(isa, "scalar") == 0) return NULL;
+#if defined(__x86_64__)
+    if (strcmp(isa, "avx2") == 0)
+        return !__builtin_cpu_supports("avx2")  ? "avx2"
+               : !__builtin_cpu_supports("fma") ? "fma"
+                                                : NULL;
+    if (strcmp(isa, "avx512") == 0) return __builtin_cpu_supports("avx512f") ? NULL : "avx512f";
+#endif
+    return "that architecture";
+}
+
+/* ---- parameters ---- */
+
+bool has_layer(const struct kernel *kernel) { return kernel->has_layer; }
+bool has_rope(const struct kernel *kernel) { return kernel->has_layer && kernel->rotary_dim; }
+
+static struct criterion_test_params parameters(bool (*applies)(const struct kernel *), bool once) {
+    enum { SETS = 16 };
+    struct target *all = cr_malloc((kernel_count * SETS + 1) * sizeof *all);
+    size_t count = 0;
+    char id[ID_SIZE];
+    for (size_t i = 0; i < kernel_count; i++)
+        for (size_t j = 0; j < (once ? 1 : SETS) && isa_id(kernels[i], j, id); j++)
+            if ((!applies || applies(kernels[i])) && (once || !cpu_lacks(id)))
+                all[count++] = (struct target){i, j};
+    return cr_make_param_array(struct target, all, count);
+}
+
+struct criterion_test_params each_target(bool (*applies)(const struct kernel *)) {
+    return parameters(applies, false);
+}
+
+struct criterion_test_params each_kernel(bool (*applies)(const struct kernel *)) {
+    return parameters(applies, true);
+}
+
+const struct kernel *selected(const struct target *target) {
+    const struct kernel *kernel = kernels[target->kernel];
+    char id[ID_SIZE];
+    cr_assert(isa_id(kernel, target->isa, id));
+    cr_assert_eq(kernel->use_isa(id), OK, "%s: use_isa(\"%s\") refuses what this CPU runs",
+                 kernel->name, id);
+    cr_assert_str_eq(kernel->isa(), id);
+    return kernel;
+}
+
+const char *label(const struct kernel *kernel) {
+    static char text[128];
+    snprintf(text, sizeof text, "%s %s", kernel->name, kernel->isa());
+    return text;
+}
+
+/* ---- comparing ---- */
+
+/* The tests run in processes of their own; each appends a line here, the closing hook reads them. */
+static const char *const ratios = BUILD "/ratios";
+
+static void note(const struct kernel *kernel, const char *what, size_t n, double ratio) {
+    FILE *file = fopen(ratios, "a");
+    if (!file) return;
+    fprintf(file, "%.4f %s %s n %zu\n", ratio, label(kernel), what, n);
+    fclose(file);
+}
+
+void expect_bounded(const struct kernel *kernel, const char *what, size_t n, const float *got,
+                    const struct bounded *want, size_t count) {
+    const struct verdict verdict = reference_check(got, want, count);
+    const size_t i = verdict.at;
+    cr_assert(verdict.good, "%s %s n %zu: [%zu] is %.9g, not %.9g (%.3g times the bound %.3g)",
+              label(kernel), what, n, i, (double)got[i], want[i].value, verdict.ratio,
+              want[i].error);
+    note(kernel, what, n, verdict.ratio);
+}
+
+bool same_float(float a, float b) { return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b)); }
+
+void expect_same(const struct kernel *kernel, const char *what, size_t n, const float *got,
+                 const float *want, size_t count) {
+    if (memcmp(got, want, count * sizeof *got) == 0) return;
+    for (size_t i = 0; i < count; i++)
+        cr_assert(same_float(got[i], want[i]), "%s %s n %zu: bits differ, [%zu] is %a, not %a",
+                  label(kernel), what, n, i, (double)got[i], (double)want[i]);
+}
+
+/* ---- what the suite says before and after ---- */
+
+static void print_skipped(void) {
+    char id[ID_SIZE], said[512] = " ";
+    for (size_t i = 0; i < kernel_count; i++)
+        for (size_t j = 0; isa_id(kernels[i], j, id); j++) {
+            char word[ID_SIZE + 2];
+            snprintf(word, sizeof word, " %s ", id);
+            if (!cpu_lacks(id) || strstr(said, word)) continue;
+            fprintf(stderr, "skipped: isa %s (this CPU lacks %s)\n", id, cpu_lacks(id));
+            snprintf(said + strlen(said), sizeof said - strlen(said), "%s", word + 1);
+        }
+}
+
+ReportHook(PRE_ALL)(struct criterion_test_set *tests) {
+    (void)tests;
+    (void)remove(ratios);
+    fprintf(stderr, "%zu kernels\n", kernel_count);
+    print_skipped();
+}
+
+ReportHook(POST_ALL)(struct criterion_global_stats *stats) {
+    (void)stats;
+    char line[256], most[256] = "";
+    double ratio = -1;
+    FILE *file = fopen(ratios, "r");
+    while (file && fgets(line, sizeof line, file))
+        if (strtod(line, NULL) > ratio) {
+            ratio = strtod(line, NULL);
+            memcpy(most, line, sizeof most);
+        }
+    if (file) fclose(file);
+    if (*most) fprintf(stderr, "largest error, as a share of its bound: %s", most);
+    print_skipped();
+}

@@ -1,0 +1,52 @@
+/* What all test files share: the tests' parameters, comparing, and the closing lines. */
+#ifndef SUITE_H
+#define SUITE_H
+
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+
+#include "kernel.h"
+#include "reference.h"
+
+/* A kernel and one of its instruction sets, by number: Criterion copies parameters from process to
+ * process, where addresses differ. */
+struct target {
+    size_t kernel, isa;
+};
+
+/* Each kernel that `applies` (NULL: all) with each instruction set of it that this CPU runs, or just
+ * once. */
+struct criterion_test_params each_target(bool (*applies)(const struct kernel *kernel));
+struct criterion_test_params each_kernel(bool (*applies)(const struct kernel *kernel));
+
+/* EACH(target, suite, name, applies) { ... uses `target` ... } */
+#define EACH(what, suite, name, applies)                                                           \
+    ParameterizedTestParameters(suite, name) { return each_##what(applies); }                      \
+    ParameterizedTest(struct target *target, suite, name, .timeout = 600)
+
+bool has_layer(const struct kernel *kernel);
+bool has_rope(const struct kernel *kernel);
+
+/* The target's kernel, with its instruction set in use. */
+const struct kernel *selected(const struct target *target);
+
+/* Id `index` of the kernel's instruction sets in `id`, or false. */
+enum { ID_SIZE = 32 };
+bool isa_id(const struct kernel *kernel, size_t index, char id[ID_SIZE]);
+
+/* NULL if this CPU runs the instruction set, else what it lacks: found without the kernel. */
+const char *cpu_lacks(const char *isa);
+
+/* "kernel isa": how messages begin. In a static buffer. */
+const char *label(const struct kernel *kernel);
+
+/* Ends the test unless `got` stands up to the reference, and notes how much of the bound it used. */
+void expect_bounded(const struct kernel *kernel, const char *what, size_t n, const float *got,
+                    const struct bounded *want, size_t count);
+
+/* Ends the test unless the bits are equal; NaNs are equal to each other. */
+void expect_same(const struct kernel *kernel, const char *what, size_t n, const float *got,
+                 const float *want, size_t count);
+bool same_float(float a, float b);
+
+#endif
