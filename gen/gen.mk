@@ -34,4 +34,20 @@ $(GEN_OUT):
 .PHONY: FORCE
 FORCE:
 
--include $(gen_objects:.o=.d)
+-include $(gen_objects:.o=.d) $(GEN_OUT)/builtin.d
+
+# The tests of the command line: they run ./attnc as a user would.
+test_generator := $(patsubst tests/generator/%.c,$(GEN_OUT)/generator/%.o,$(wildcard tests/generator/*.c))
+
+check-generator: attnc $(GEN_OUT)/test_generator
+	$(GEN_OUT)/test_generator --jobs 2
+
+$(GEN_OUT)/test_generator: $(test_generator)
+	$(CC) $(GEN_CFLAGS) -o $@ $^ $(shell pkg-config --libs criterion jansson)
+
+$(test_generator): $(GEN_OUT)/generator/%.o: tests/generator/%.c
+	@mkdir -p $(@D)
+	$(CC) $(GEN_CFLAGS) -D_XOPEN_SOURCE=700 -MMD -MP $(shell pkg-config --cflags criterion jansson) -c -o $@ $<
+
+.PHONY: check-generator
+-include $(test_generator:.o=.d)

@@ -273,8 +273,10 @@ static int host_text(lua_State *lua) {
 /* Appends every file below `directory` to the table on top, as "templates/...". */
 static void list_directory(lua_State *lua, int result, const char *directory, const char *prefix) {
     DIR *entries = opendir(directory);
-    if (entries == NULL)
-        return (void)luaL_error(lua, "%s: %s", directory, strerror(errno));
+    if (entries == NULL) {
+        luaL_error(lua, "%s: %s", directory, strerror(errno));
+        return;
+    }
     luaL_checkstack(lua, 8, NULL);
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
         struct stat status;

@@ -1,8 +1,10 @@
 /* attnc: the command line. */
+#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <lauxlib.h>
 #include <lualib.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +29,7 @@ static const char help[] =
     "  attnc isa            list the instruction sets and what this CPU runs\n"
     "  attnc help spec      list the fields of a spec\n"
     "\n"
-    "  -o DIR               where files go (default out/<name>)\n"
+    "  -o, --output DIR     where files go (default out/<name>)\n"
     "  --isa LIST           instead of the spec's isa: names with commas, or native\n"
     "  --set FIELD=VALUE    instead of the spec's value; may be given again\n"
     "  --single-file        header and code in one file\n"
@@ -84,7 +86,8 @@ static int push_options(lua_State *lua, const struct options *options) {
     const char *error, *file = options->files[0];
     char *text = read_file(file, SPEC_LIMIT, &size, &error);
     if (text == NULL) {
-        fprintf(stderr, "attnc: %s: %s\n", file, error);
+        fprintf(stderr, "attnc: %s: %s%s\n", file, error,
+                strpbrk(file, "./") == NULL ? "; no such command either, see attnc --help" : "");
         return BAD_USAGE;
     }
     lua_newtable(lua);
@@ -312,11 +315,23 @@ static bool build_selftest(const struct written *written, const char *sources, c
     return run_program(link.argv, NULL, 0) == 0;
 }
 
+/* Reads "N passed, N failed". */
+static bool read_counts(const char *line, long *passed, long *failed) {
+    static const char between[] = " passed, ";
+    char *end;
+    *passed = strtol(line, &end, 10);
+    if (end == line || strncmp(end, between, sizeof between - 1) != 0)
+        return false;
+    line = end + sizeof between - 1;
+    *failed = strtol(line, &end, 10);
+    return end != line && strncmp(end, " failed", 7) == 0;
+}
+
 static void run_selftests(lua_State *lua, const struct written *written, char *program,
-                          int counts[3]) {
+                          long counts[3]) {
     for (size_t i = 0; i < written->isa_count; i++) {
         char line[256] = "", isa[64];
-        int passed, failed;
+        long passed, failed;
         snprintf(isa, sizeof isa, "%s", written->isas[i]);
         lua_pushstring(lua, isa);
         if (call(lua, "runs", 1, 1) != DONE || !lua_toboolean(lua, -1)) {
@@ -328,7 +343,7 @@ static void run_selftests(lua_State *lua, const struct written *written, char *p
         fflush(stdout);
         char *argv[] = {program, isa, NULL};
         int status = run_program(argv, line, sizeof line);
-        if (sscanf(line, "%d passed, %d failed", &passed, &failed) != 2) {
+        if (!read_counts(line, &passed, &failed)) {
             passed = 0, failed = 1;
             snprintf(line, sizeof line, "failed: it ended without a result, status %d", status);
         } else if (status != 0 && failed == 0) {
@@ -343,7 +358,7 @@ static void run_selftests(lua_State *lua, const struct written *written, char *p
 static int command_check(lua_State *lua, const struct options *options) {
     struct written written = {0};
     char build[1024], sources[1100], program[1200];
-    int counts[3] = {0};
+    long counts[3] = {0};
     const char *base = getenv("TMPDIR");
     int status = generate(lua, options, &written);
     if (status != DONE)
@@ -359,7 +374,7 @@ static int command_check(lua_State *lua, const struct options *options) {
     if (output_write(directory, written.name, written.files, written.count, options->out == NULL)) {
         if (build_selftest(&written, directory, build, program, sizeof program)) {
             run_selftests(lua, &written, program, counts);
-            printf("%d passed, %d failed, %d skipped\n", counts[0], counts[1], counts[2]);
+            printf("%ld passed, %ld failed, %ld skipped\n", counts[0], counts[1], counts[2]);
             if (counts[1] == 0)
                 status = DONE;
         } else {
@@ -385,7 +400,7 @@ done:
 /* ---- the command line ---- */
 
 static const struct command_row {
-    const char *name;
+    const char *name; /* NULL: no command, a spec to write */
     int (*run)(lua_State *, const struct options *);
     unsigned options;
     int least, most; /* how many files */
@@ -396,7 +411,7 @@ static const struct command_row {
     {"verify", command_verify, TEMPLATES, 1, 1 << 30, "one or more files"},
     {"isa", command_isa, TEMPLATES, 0, 0, "no further words"},
     {"help", command_help, TEMPLATES, 0, 1, "at most one word"},
-    {"SPEC", command_write, OUT | ISA | SET | SINGLE | TEMPLATES, 1, 1, "one spec"},
+    {NULL, command_write, OUT | ISA | SET | SINGLE | TEMPLATES, 1, 1, "one spec"},
 };
 
 static const struct option long_options[] = {
@@ -452,25 +467,30 @@ static int run(int argc, char **argv, struct options *options) {
     }
     if (optind == argc)
         return usage_error("no spec or command%s", "");
-    size_t count = sizeof rows / sizeof rows[0];
     const struct command_row *row = rows;
-    while (row < rows + count - 1 && strcmp(row->name, argv[optind]) != 0)
+    while (row->name != NULL && strcmp(row->name, argv[optind]) != 0)
         row++;
-    if (row < rows + count - 1)
+    if (row->name != NULL)
         optind++;
     options->files = argv + optind;
     options->file_count = argc - optind;
+    const char *name = row->name != NULL ? row->name : "writing";
     if (options->file_count < row->least || options->file_count > row->most) {
-        fprintf(stderr, "attnc: attnc %s takes %s, not %d; see attnc --help\n", row->name,
-                row->wants, options->file_count);
+        fprintf(stderr, "attnc: %s takes %s, not %d; see attnc --help\n", name, row->wants,
+                options->file_count);
         return BAD_USAGE;
     }
     for (unsigned i = 0; i < sizeof spelled / sizeof spelled[0]; i++)
         if (options->given & ~row->options & 1u << i) {
-            fprintf(stderr, "attnc: attnc %s does not take %s; see attnc --help\n", row->name,
-                    spelled[i]);
+            fprintf(stderr, "attnc: %s does not take %s; see attnc --help\n", name, spelled[i]);
             return BAD_USAGE;
         }
+    if (options->templates != NULL) {
+        DIR *directory = opendir(options->templates);
+        if (directory == NULL)
+            return usage_error("--templates: cannot read directory '%s'", options->templates);
+        closedir(directory);
+    }
     lua_State *lua = host_open(options->templates);
     if (lua == NULL) {
         fputs("attnc: not enough memory\n", stderr);
@@ -484,6 +504,7 @@ static int run(int argc, char **argv, struct options *options) {
 int main(int argc, char **argv) {
     struct options options = {.sets = calloc((size_t)argc + 1, sizeof(char *))};
     int status = FAILED;
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is a write that fails, as a full disk is */
     if (options.sets != NULL)
         status = run(argc, argv, &options);
     free(options.sets);

@@ -167,15 +167,9 @@ static void remove_stale(const char *directory, const char *name, const struct o
     closedir(entries);
 }
 
-bool output_write(const char *directory, const char *name, struct output_file *files, size_t count,
-                  bool quiet) {
-    sigset_t signals, before;
-    int made = 0, width = 0;
-    size_t fresh = 0;
-    /* An interrupt waits for the few milliseconds that this takes. */
-    sigfillset(&signals);
-    sigprocmask(SIG_BLOCK, &signals, &before);
-    bool good = make_directories(directory, &made);
+/* Finds out which files are right already and whether something else is in the way. */
+static bool survey(const char *directory, struct output_file *files, size_t count) {
+    bool good = true;
     for (size_t i = 0; good && i < count; i++) {
         char *path = join(directory, files[i].name, "");
         struct stat status;
@@ -186,30 +180,65 @@ bool output_write(const char *directory, const char *name, struct output_file *f
                                   "another directory with -o");
         free(path);
     }
-    for (; good && fresh < count; fresh++) {
-        if (files[fresh].unchanged)
+    return good;
+}
+
+/* Writes what changes next to the files of today. */
+static bool write_fresh(const char *directory, const struct output_file *files, size_t count) {
+    bool good = true;
+    for (size_t i = 0; good && i < count; i++) {
+        if (files[i].unchanged)
             continue;
-        char *path = join(directory, files[fresh].name, ".attnc-new");
-        unlink(path); /* left by a run that was killed */
-        good = write_file(path, &files[fresh]);
-        free(path);
-    }
-    good = good && replace(directory, files, count);
-    for (size_t i = 0; !good && i < fresh; i++) {
         char *path = join(directory, files[i].name, ".attnc-new");
-        unlink(path);
+        unlink(path); /* left by a run that was killed */
+        good = write_file(path, &files[i]);
         free(path);
     }
+    return good;
+}
+
+static void remove_fresh(const char *directory, const struct output_file *files, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        char *path = join(directory, files[i].name, ".attnc-new");
+        if (!files[i].unchanged)
+            unlink(path);
+        free(path);
+    }
+}
+
+static void print_files(const char *directory, const struct output_file *files, size_t count) {
+    int width = 0;
+    for (size_t i = 0; i < count; i++) {
+        int length = (int)strlen(files[i].name);
+        width = length > width ? length : width;
+    }
+    for (size_t i = 0; i < count; i++) {
+        char *path = join(directory, files[i].name, "");
+        printf("%-*s  %8zu bytes%s\n", (int)(strlen(path) - strlen(files[i].name)) + width, path,
+               files[i].size, files[i].unchanged ? ", unchanged" : "");
+        free(path);
+    }
+}
+
+bool output_write(const char *directory, const char *name, struct output_file *files, size_t count,
+                  bool quiet) {
+    sigset_t signals, before;
+    int made = 0;
+    /* An interrupt waits for the few milliseconds that this takes. */
+    sigfillset(&signals);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    bool good = make_directories(directory, &made) && survey(directory, files, count);
+    if (good) {
+        good = write_fresh(directory, files, count) && replace(directory, files, count);
+        if (!good)
+            remove_fresh(directory, files, count);
+    }
+    if (!good)
+        remove_directories(directory, made);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (good && !quiet)
+        print_files(directory, files, count);
     if (good)
         remove_stale(directory, name, files, count, quiet);
-    else
-        remove_directories(directory, made);
-    for (size_t i = 0; i < count; i++)
-        if ((int)strlen(files[i].name) > width)
-            width = (int)strlen(files[i].name);
-    for (size_t i = 0; good && !quiet && i < count; i++)
-        printf("%s/%-*s  %8zu bytes%s\n", directory, width, files[i].name, files[i].size,
-               files[i].unchanged ? ", unchanged" : "");
-    sigprocmask(SIG_SETMASK, &before, NULL);
     return good;
 }

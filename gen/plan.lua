@@ -115,8 +115,21 @@ local function unroll_of(shape, rows, vectors)
     return divisor
 end
 
+-- Keys of a score tile must fill key tiles exactly, or lie exactly within one.
+local function check_tile(own, isa)
+    local keys = (own.score_vectors or 1) * isa.lanes
+    local fits = keys <= plan.KEY_TILE and plan.KEY_TILE % keys == 0
+        or keys % plan.KEY_TILE == 0 and plan.BLOCK % keys == 0
+    if not fits then
+        error({ message = ("field 'tile.score_vectors' = %d: %d lanes of %s make %d keys; right is a "
+            .. "number that divides %d keys, or a multiple of it that divides %d"):format(
+            own.score_vectors, isa.lanes, isa.id, keys, plan.KEY_TILE, plan.BLOCK) })
+    end
+end
+
 function plan.make(shape, isa)
     local layout, base, own = plan.layout(shape), isa.tiles, shape.tile or {}
+    check_tile(own, isa)
     local p = { reasons = {} }
     local function choose(field, value, why)
         if own[field] then
@@ -127,14 +140,17 @@ function plan.make(shape, isa)
     end
 
     local tile_vectors = plan.KEY_TILE // isa.lanes
-    local rows, vectors, why = base.score_rows, base.score_vectors, "accumulators hide the FMA latency"
+    local rows, vectors = base.score_rows, base.score_vectors
+    local why = "accumulators hide the FMA latency"
     if vectors > tile_vectors and (shape.head_dim >= 128 or layout.head_floats * 4 > 1 << 20) then
         rows, vectors = rows * vectors // tile_vectors, tile_vectors
         why = "long streams: one key tile at a time, more rows for each"
     end
     choose("score_rows", rows, why)
     choose("score_vectors", vectors, why)
-    choose("value_vectors", base.value_vectors, "two or more vectors a row share one broadcast")
+    choose("value_vectors",
+        math.max(1, math.min(base.value_vectors, base.accumulators // p.score_rows)),
+        "two or more vectors a row share one broadcast; rows times vectors fit the registers")
     choose("project_rows", base.project_rows, "rows times a panel's vectors fill the registers")
     local big = layout.head_floats * 4 > 1 << 20
     choose("query_rows", p.score_rows * (big and 8 or 2),
@@ -154,7 +170,8 @@ function plan.make(shape, isa)
     end)
     p.project_vectors = {}
     for _, count in ipairs(p.project_counts) do
-        p.project_vectors[count] = largest_divisor(plan.PANEL // isa.lanes, math.max(1, base.accumulators // count))
+        p.project_vectors[count] =
+            largest_divisor(plan.PANEL // isa.lanes, math.max(1, base.accumulators // count))
     end
     choose("unroll", unroll_of(shape, p.score_rows, p.score_vectors),
         "steps of head_dim in one loop body, within 16 KiB of code")
@@ -201,7 +218,8 @@ function plan.memory(shape)
     if shape.o_bias then
         bias = bias + shape.d_model
     end
-    memory.parameters = { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias, total = wq + wk + wv + wo + bias }
+    memory.parameters =
+        { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias, total = wq + wk + wv + wo + bias }
 
     local layer = shape.emit == "layer"
     memory.layer_bytes = 0

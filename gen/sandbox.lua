@@ -65,8 +65,8 @@ local function forbid(library, prefix)
         __index = function(_, name)
             error(format("'%s%s' is not defined: a spec has locals, arithmetic, math, string, "
                 .. "table, pairs, ipairs, select, tostring, tonumber, type, assert and error; "
-                .. "nothing that reads files, loads code, catches errors or matches patterns", prefix,
-                tostring(name)), 2)
+                .. "nothing that reads files, loads code, catches errors or matches patterns",
+                prefix, tostring(name)), 2)
         end,
     })
 end

@@ -79,7 +79,8 @@ spec.fields = {
             "channel pairs (i, i + rotary_dim/2), or (2i, 2i + 1)", "style type"),
         unbuilt("scaling", nil, "longer contexts", "factor"),
     }),
-    field("boolean", "qkv_bias", "false", "q, k and v projections add a bias", "bias attention_bias"),
+    field("boolean", "qkv_bias", "false", "q, k and v projections add a bias",
+        "bias attention_bias"),
     field("boolean", "o_bias", "false", "the output projection adds a bias", "out_bias"),
     one_of("weights_layout", { "out_in", "in_out" }, '"out_in"',
         "y = W x as PyTorch's Linear, or X W as the paper", "layout"),
@@ -128,6 +129,9 @@ local function literal(value, depth)
             return c:find('["\\]') and "\\" .. c or ("\\%03d"):format(c:byte())
         end) .. '"'
     elseif kind == "float" then
+        if value == math.floor(value) and math.abs(value) < 1e15 then
+            return ("%.1f"):format(value)
+        end
         -- the shortest text that reads back as the same number
         for digits = 1, 17 do
             local text = ("%." .. digits .. "g"):format(value)

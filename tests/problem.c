@@ -37,36 +37,42 @@ static size_t kv_width(const struct kernel *kernel) {
 }
 
 size_t edges(const struct kernel *kernel, size_t list[EDGES]) {
-    static const size_t all[] = {1,  2,  15,  16,  17,  31,   32,      33,
-                                 63, 64, 65,  511, 512, 513,  1024,    1025};
+    static const size_t all[] = {17, 1,  65, 513, 1025, 33,  2,   15,
+                                 16, 31, 32, 63,  64,   511, 512, 1024};
     const size_t most = smaller(kernel->capacity, (4U << 20) / kv_width(kernel));
     size_t count = 0;
-    for (size_t i = 0; i < sizeof all / sizeof *all && all[i] < most; i++) list[count++] = all[i];
-    list[count++] = smaller(most, kernel->capacity);
+    list[count++] = most;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] < most) list[count++] = all[i];
     return count;
 }
 
-static size_t affordable(const struct kernel *kernel, size_t n, size_t each, size_t work) {
-    if (kernel->exact && n == kernel->capacity) return n;
-    const size_t rows = work / each;
-    return smaller(n, rows ? rows : 1);
+size_t attention_work(const struct kernel *kernel, size_t n, size_t rows) {
+    return rows * n * kernel->heads * (kernel->head_dim + kernel->v_head_dim);
 }
 
-static size_t attention_work(const struct kernel *kernel, size_t n) {
-    return n * kernel->heads * (kernel->head_dim + kernel->v_head_dim);
-}
-
-static size_t layer_work(const struct kernel *kernel, size_t n) {
+size_t layer_work(const struct kernel *kernel, size_t n, size_t rows) {
     const size_t q_and_out = kernel->heads * (kernel->head_dim + kernel->v_head_dim);
-    return kernel->d_model * (q_and_out + kv_width(kernel)) + attention_work(kernel, n);
+    return rows * kernel->d_model * (q_and_out + kv_width(kernel)) +
+           attention_work(kernel, n, rows);
 }
 
-size_t attention_rows(const struct kernel *kernel, size_t n, size_t work) {
-    return affordable(kernel, n, attention_work(kernel, n), work);
+size_t some_rows(const struct kernel *kernel, size_t n, size_t each, size_t least) {
+    if (kernel->exact && n == kernel->capacity) return n;
+    const size_t rows = (4U << 20) / each;
+    return smaller(n, rows > least ? rows : least);
 }
 
-size_t layer_rows(const struct kernel *kernel, size_t n, size_t work) {
-    return affordable(kernel, n, layer_work(kernel, n), work);
+struct budget new_budget(const struct kernel *kernel) {
+    /* about a second: the scalar kernels, and the reference too, take some ns for one fma */
+    const bool slow = strcmp(kernel->isa(), "scalar") == 0;
+    return (struct budget){slow ? 150U << 20 : 1500U << 20};
+}
+
+bool spend(struct budget *budget, size_t work) {
+    if (work > budget->left) return false;
+    budget->left -= work;
+    return true;
 }
 
 size_t attention_size(const struct problem *problem, size_t rows) {
@@ -79,9 +85,9 @@ size_t layer_size(const struct problem *problem, size_t rows) {
 
 /* ---- inputs ---- */
 
-/* Rows to make expected values for, where the kernel must compute more. */
+/* Rows to make expected values for, where an exact kernel must compute more. */
 static size_t checkable(size_t rows, size_t each) {
-    const size_t most = (8U << 20) / each;
+    const size_t most = (16U << 20) / each;
     return smaller(rows, most ? most : 1);
 }
 
@@ -93,7 +99,7 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
     const size_t q_size = rows * kernel->heads * kernel->head_dim;
     const size_t k_size = n * kernel->kv_heads * kernel->head_dim;
     struct problem made = {.kernel = kernel, .n = n, .rows = rows};
-    made.checked = checkable(rows, attention_work(kernel, n));
+    made.checked = checkable(rows, attention_work(kernel, n, 1));
     made.q = filled(q_size, (uint32_t)n + 1, amplitudes[kind].q);
     made.k = filled(k_size, (uint32_t)n + 2, amplitudes[kind].k);
     made.v = filled(n * kernel->kv_heads * kernel->v_head_dim, (uint32_t)n + 3, amplitudes[kind].v);
@@ -161,7 +167,7 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
                              const struct weights *weights, const void *packed) {
     struct problem made = {.kernel = kernel, .n = n, .rows = rows, .packed = packed};
     made.weights = *weights;
-    made.checked = checkable(rows, layer_work(kernel, n));
+    made.checked = checkable(rows, layer_work(kernel, n, 1));
     made.x = filled(rows * kernel->d_model, (uint32_t)n + 1, 1);
     made.k = filled((n - rows) * kernel->kv_heads * kernel->head_dim, (uint32_t)n + 2, 1);
     made.v = filled((n - rows) * kernel->kv_heads * kernel->v_head_dim, (uint32_t)n + 3, 1);
@@ -361,19 +367,19 @@ static struct bounded *loaded(const float *from, size_t count) {
     return made;
 }
 
-void attention_reference(const struct problem *problem, struct bounded *out) {
+void attention_reference(const struct problem *problem, const size_t *lens, struct bounded *out) {
     const struct kernel *kernel = problem->kernel;
     const size_t q_width = kernel->heads * kernel->head_dim;
     const size_t unchecked = problem->rows - problem->checked;
     struct bounded *q = loaded(problem->q + unchecked * q_width, problem->checked * q_width);
     struct bounded *k = loaded(problem->k, problem->n * kernel->kv_heads * kernel->head_dim);
     struct bounded *v = loaded(problem->v, problem->n * kernel->kv_heads * kernel->v_head_dim);
-    size_t *lens = visible(problem, 0);
-    reference_attention(kernel, q, k, v, problem->checked, lens, out);
+    size_t *right = visible(problem, 0);
+    reference_attention(kernel, q, k, v, problem->checked, lens ? lens : right, out);
     free(q);
     free(k);
     free(v);
-    free(lens);
+    free(right);
 }
 
 void attention_bits(const struct problem *problem, float *out) {
@@ -409,3 +415,62 @@ static void no_rope(const struct kernel *kernel, float *x, size_t heads, size_t 
 #define ROTATE no_rope
 #define ATTENTION definition_attention
 #include "layer.inc"
+
+/* ---- heads and keys ---- */
+
+void copy_head(const float *from, size_t n, size_t heads, size_t head, float *to, size_t to_heads,
+               size_t to_head, size_t width) {
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + (i * to_heads + to_head) * width, from + (i * heads + head) * width,
+               width * sizeof *to);
+}
+
+/* Weights that make of the input (1, 0, ...) the key k and the value v of every KV head. */
+static struct weights constant_weights(const struct kernel *kernel, const float *k, float v) {
+    const struct weights made = zero_weights(kernel);
+    const size_t k_width = kernel->kv_heads * kernel->head_dim;
+    const size_t v_width = kernel->kv_heads * kernel->v_head_dim;
+    for (size_t i = 0; i < k_width; i++)
+        *at(kernel, made.wk, 0, kernel->d_model, i, k_width) = k[i % kernel->head_dim];
+    for (size_t i = 0; i < v_width; i++)
+        *at(kernel, made.wv, 0, kernel->d_model, i, v_width) = v;
+    return made;
+}
+
+/* The key at `pos` has the value 1, a neighbour that is `expected` has 0, all before are too far off
+ * to weigh. A query along channel d then answers with 1 / (1 + exp(SHARPNESS (expected - key))). */
+void key_in_cache(const struct kernel *kernel, const float *k, size_t pos, const float *expected,
+                  double *observed) {
+    const double SHARPNESS = 4096;
+    const size_t dim = kernel->head_dim, k_width = kernel->kv_heads * dim;
+    const size_t v_width = kernel->kv_heads * kernel->v_head_dim, group = kernel->heads / kernel->kv_heads;
+    const size_t neighbour = pos ? pos - 1 : 1, held = pos ? pos + 1 : 2;
+    const struct weights weights = constant_weights(kernel, k, 1);
+    struct problem problem = {.kernel = kernel, .n = held, .rows = 1};
+    problem.packed = pack(kernel, &weights);
+    problem.x = make(kernel->d_model, sizeof(float));
+    problem.x[0] = 1;
+    problem.k = make(held * k_width, sizeof(float));
+    problem.v = make(held * v_width, sizeof(float));
+    for (size_t i = 0; i < held * k_width; i++)
+        problem.k[i] = i / k_width == neighbour ? expected[i % dim] : -1000.0F;
+
+    const size_t q_width = kernel->heads * dim, out_width = kernel->heads * kernel->v_head_dim;
+    void *cache = new_cache(&problem, &CACHED), *scratch_memory = scratch(&problem, &CACHED);
+    float *q = make(q_width, sizeof *q), *out = make(out_width, sizeof *out);
+    float *y = make(kernel->d_model, sizeof *y);
+    append(&problem, &CACHED, cache, 0, pos);
+    expect_ok(&problem, &CACHED, "layer",
+              kernel->layer(problem.packed, cache, pos, 1, problem.x, y, scratch_memory, NULL));
+    if (!pos) append(&problem, &CACHED, cache, neighbour, neighbour + 1);
+    for (size_t d = 0; d < dim; d++) {
+        for (size_t i = 0; i < q_width; i++)
+            q[i] = i % dim == d ? (float)(SHARPNESS / kernel->scale) : 0;
+        expect_ok(&problem, &CACHED, "cache_attention",
+                  kernel->cache_attention(cache, held - 1, 1, q, out, scratch_memory, NULL));
+        for (size_t head = 0; head < kernel->kv_heads; head++) {
+            const double share = (double)out[head * group * kernel->v_head_dim];
+            observed[head * dim + d] = (double)expected[d] + log(share / (1 - share)) / SHARPNESS;
+        }
+    }
+}

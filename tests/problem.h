@@ -36,15 +36,25 @@ struct problem {
     const void *packed;
 };
 
-/* The sizes worth a test within the kernel's capacity and within reason: up to EDGES of them,
- * ascending. */
+/* Numbers of keys worth a test within the kernel's capacity and within reason, the most important
+ * first; an exact kernel's capacity is the first. */
 enum { EDGES = 20 };
 size_t edges(const struct kernel *kernel, size_t list[EDGES]);
 
-/* As many rows as some `work` multiply-adds allow, at least 1, at most n. An exact kernel gets all
- * if its capacity is n. */
-size_t attention_rows(const struct kernel *kernel, size_t n, size_t work);
-size_t layer_rows(const struct kernel *kernel, size_t n, size_t work);
+/* Multiply-adds of a problem. */
+size_t attention_work(const struct kernel *kernel, size_t n, size_t rows);
+size_t layer_work(const struct kernel *kernel, size_t n, size_t rows);
+
+/* As many of n rows as some 4 million multiply-adds allow where one row takes `each`, or `least`.
+ * All if the kernel is exact and n its capacity. */
+size_t some_rows(const struct kernel *kernel, size_t n, size_t each, size_t least);
+
+/* So much work a test may do. False, and nothing is taken, if not enough is left. */
+struct budget {
+    size_t left;
+};
+struct budget new_budget(const struct kernel *kernel);
+bool spend(struct budget *budget, size_t work);
 
 struct problem attention_problem(const struct kernel *kernel, size_t n, size_t rows,
                                  enum kind kind);
@@ -88,12 +98,24 @@ void run_layer(const struct problem *problem, const struct way *way, float *y);
 size_t attention_size(const struct problem *problem, size_t rows);
 size_t layer_size(const struct problem *problem, size_t rows);
 
-/* What must come out for the checked rows: by the reference, and to the bit. A layer that isn't
+/* What must come out for the checked rows: by the reference, and to the bit. `lens`: the keys that
+ * each row sees, NULL as it should be. A layer that isn't
  * causal shows each row what its call's chunk brings; `chunk` as in struct way. No layer_bits with
  * rope: its angles are not part of the definition. */
-void attention_reference(const struct problem *problem, struct bounded *out);
+void attention_reference(const struct problem *problem, const size_t *lens, struct bounded *out);
 void attention_bits(const struct problem *problem, float *out);
 void layer_reference(const struct problem *problem, size_t chunk, struct bounded *y);
 void layer_bits(const struct problem *problem, size_t chunk, float *y);
+
+/* What a layer puts into its cache as the key at `pos`, when its projections make k [head_dim] for
+ * each KV head. The cache is opaque, so attention tells: its answers are as good as about 3e-7
+ * times |k|, as long as the key is near `expected` [head_dim]; where it is not, the result is far
+ * off or infinite. observed [kv_heads][head_dim]. The kernel needs a second position. */
+void key_in_cache(const struct kernel *kernel, const float *k, size_t pos, const float *expected,
+                  double *observed);
+
+/* Head `head` of `from` [n][heads][width] as head `to_head` of `to` [n][to_heads][width]. */
+void copy_head(const float *from, size_t n, size_t heads, size_t head, float *to, size_t to_heads,
+               size_t to_head, size_t width);
 
 #endif

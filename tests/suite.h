@@ -26,6 +26,7 @@ struct criterion_test_params each_kernel(bool (*applies)(const struct kernel *ke
 
 bool has_layer(const struct kernel *kernel);
 bool has_rope(const struct kernel *kernel);
+bool is_not_causal(const struct kernel *kernel);
 
 /* The target's kernel, with its instruction set in use. */
 const struct kernel *selected(const struct target *target);

@@ -1,5 +1,6 @@
 -- AVX2 with FMA (Haswell, Zen and later): 8 lanes, 16 registers.
-local lane_mask = "_mm256_cmpgt_epi32(_mm256_set1_epi32($1), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))"
+local lane_mask =
+    "_mm256_cmpgt_epi32(_mm256_set1_epi32($1), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))"
 return {
     id = "avx2",
     order = 20,
@@ -14,7 +15,13 @@ return {
     registers = 16,
     fused = true,
     -- 6 x 2 accumulators, 2 operands and 1 broadcast fill 15 of 16 registers.
-    tiles = { score_rows = 6, score_vectors = 2, value_vectors = 2, project_rows = 6, accumulators = 12 },
+    tiles = {
+        score_rows = 6,
+        score_vectors = 2,
+        value_vectors = 2,
+        project_rows = 6,
+        accumulators = 12,
+    },
     functions = {
         reduce_max = {
             "__m128 m = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));",

@@ -12,7 +12,13 @@ return {
     lanes = 1,
     registers = 16,
     fused = true,
-    tiles = { score_rows = 2, score_vectors = 4, value_vectors = 4, project_rows = 2, accumulators = 8 },
+    tiles = {
+        score_rows = 2,
+        score_vectors = 4,
+        value_vectors = 4,
+        project_rows = 2,
+        accumulators = 8,
+    },
     ops = {
         zero = "0.0f",
         set1 = "$1",

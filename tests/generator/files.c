@@ -1,0 +1,359 @@
+/* What attnc writes, and how: determinism, whole or not at all, verify, info, check. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run.h"
+
+static const char good[] = "return {\n  name = 'tiny', d_model = 16, heads = 4, kv_heads = 2,\n"
+                           "  max_seq = 40, causal = true, isa = { 'avx2', 'scalar' },\n}\n";
+
+static void expect_done(const struct run *run) {
+    cr_expect_eq(run->status, 0, "status %d: %s", run->status, run->err);
+    cr_expect_str_empty(run->err);
+}
+
+static void copy_file(const char *from, const char *to) {
+    char *text = read_text(from);
+    cr_assert_not_null(text, "%s", from);
+    write_text(to, text);
+    free(text);
+}
+
+static void other_surroundings(void) {
+    if (chdir("elsewhere") != 0)
+        _exit(125);
+    setenv("LC_ALL", "de_DE.UTF-8", 1);
+    setenv("LANG", "tr_TR.UTF-8", 1);
+    setenv("TZ", "Pacific/Kiritimati", 1);
+    setenv("HOME", "/nonexistent", 1);
+    setenv("USER", "somebody", 1);
+    setenv("SOURCE_DATE_EPOCH", "1", 1);
+    unsetenv("PATH");
+    umask(077);
+}
+
+/* Every shipped spec, from two directories in two locales: the same bytes, and verify agrees. */
+Test(files, the_same_spec_gives_the_same_bytes) {
+    enter();
+    char pattern[4200];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/specs/*.lua", project);
+    cr_assert_eq(glob(pattern, 0, NULL, &found), 0, "no specs");
+    cr_assert_eq(mkdir("elsewhere", 0777), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *path = found.gl_pathv[i];
+        char copy[4200];
+        snprintf(copy, sizeof copy, "elsewhere/%s", strrchr(path, '/') + 1);
+        copy_file(path, copy);
+        expect_done(attnc(path, "-o", "a"));
+        expect_done(attnc_in(other_surroundings, copy + 10, "-o", "../b/c/"));
+        cr_expect(same_files("a", "b/c"), "%s differs", path);
+        remove_tree("a");
+        remove_tree("b");
+    }
+    globfree(&found);
+}
+
+Test(files, unchanged_files_are_left_alone) {
+    enter();
+    struct stat before, after;
+    write_text("spec.lua", good);
+    const struct run *run = attnc("spec.lua");
+    expect_done(run);
+    cr_expect_not_null(strstr(run->out, "out/tiny/tiny_avx2.c "), "%s", run->out);
+    cr_expect_null(strstr(run->out, "unchanged"));
+    cr_assert_eq(count_files("out/tiny"), 7);
+    static const struct timespec old[2] = {{1000, 0}, {1000, 0}};
+    cr_assert_eq(utimensat(AT_FDCWD, "out/tiny/tiny_avx2.c", old, 0), 0);
+    cr_assert_eq(stat("out/tiny/tiny_avx2.c", &before), 0);
+    run = attnc("spec.lua");
+    expect_done(run);
+    cr_expect_not_null(strstr(run->out, "unchanged"));
+    cr_assert_eq(stat("out/tiny/tiny_avx2.c", &after), 0);
+    cr_expect_eq(before.st_ino, after.st_ino);
+    cr_expect_eq(after.st_mtime, 1000);
+    expect_done(attnc("spec.lua", "--set", "max_seq=41"));
+    cr_assert_eq(stat("out/tiny/tiny_avx2.c", &after), 0);
+    cr_expect_gt(after.st_mtime, 1000);
+}
+
+Test(files, stale_files_go_and_foreign_ones_stay) {
+    enter();
+    write_text("spec.lua", good);
+    expect_done(attnc("spec.lua", "-o", "x"));
+    write_text("x/tiny_mine.c", "int mine;\n");
+    expect_done(attnc("spec.lua", "-o", "x", "--set", "name=tiny_two"));
+    cr_expect_eq(count_files("x"), 14); /* CMakeLists.txt is shared */
+    const struct run *run = attnc("spec.lua", "-o", "x", "--isa", "scalar");
+    expect_done(run);
+    cr_expect_not_null(strstr(run->out, "x/tiny_avx2.c  removed"), "%s", run->out);
+    cr_expect_eq(access("x/tiny_avx2.c", F_OK), -1);
+    cr_expect_eq(access("x/tiny_two_avx2.c", F_OK), 0);
+    cr_expect_eq(access("x/tiny_mine.c", F_OK), 0);
+    expect_done(attnc("spec.lua", "-o", "x", "--single-file"));
+    cr_expect_eq(access("x/tiny_scalar.c", F_OK), -1);
+    cr_expect_eq(access("x/tiny_dispatch.c", F_OK), -1);
+}
+
+static void small_files(void) {
+    struct rlimit limit = {20000, 20000};
+    setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static void expect_failure(const struct run *run, const char *word) {
+    cr_expect_eq(run->status, 1, "status %d: %s", run->status, run->err);
+    cr_expect_not_null(strstr(run->err, word), "no '%s' in: %s", word, run->err);
+    cr_expect_str_empty(run->out);
+}
+
+Test(files, written_whole_or_not_at_all) {
+    enter();
+    write_text("spec.lua", good);
+    expect_failure(attnc_in(small_files, "spec.lua", "-o", "new/x"), "File too large");
+    cr_expect_eq(count_files("new"), -1, "a directory was left behind");
+    expect_done(attnc("spec.lua", "-o", "x"));
+    expect_done(attnc("spec.lua", "-o", "y"));
+    expect_failure(attnc_in(small_files, "spec.lua", "-o", "x", "--set", "heads=2"), "large");
+    cr_expect(same_files("x", "y"), "a failed run changed files");
+
+    expect_failure(attnc("spec.lua", "-o", "spec.lua"), "not a directory");
+    expect_failure(attnc("spec.lua", "-o", "spec.lua/x"), "not a directory");
+    cr_assert_eq(mkdir("z", 0777), 0);
+    write_text("z/CMakeLists.txt", "project(mine)\n");
+    expect_failure(attnc("spec.lua", "-o", "z"), "z/CMakeLists.txt: is in the way");
+    cr_expect_eq(count_files("z"), 1);
+    char *text = read_text("z/CMakeLists.txt");
+    cr_expect_str_eq(text, "project(mine)\n");
+    free(text);
+    cr_assert_eq(mkdir("w", 0777), 0);
+    cr_assert_eq(mkdir("w/tiny.h", 0777), 0);
+    expect_failure(attnc("spec.lua", "-o", "w"), "w/tiny.h: is in the way");
+    cr_expect_eq(count_files("w"), 1);
+}
+
+static void full_output(void) {
+    if (freopen("/dev/full", "w", stdout) == NULL)
+        _exit(125);
+}
+
+Test(files, a_full_standard_output_is_a_failure) {
+    enter();
+    write_text("spec.lua", good);
+    expect_failure(attnc_in(full_output, "info", "spec.lua"), "standard output");
+    expect_failure(attnc_in(full_output, "--version"), "standard output");
+}
+
+static void edit(const char *path, const char *from, const char *to) {
+    char *text = read_text(path);
+    cr_assert_not_null(text);
+    char *place = strstr(text, from);
+    cr_assert(place != NULL && strlen(from) == strlen(to), "%s", path);
+    for (; *to != 0; to++)
+        *place++ = *to;
+    write_text(path, text);
+    free(text);
+}
+
+Test(files, verify_tells_what_happened) {
+    enter();
+    static const struct {
+        const char *path, *from, *to;
+    } kinds[] = {
+        {"x/tiny.h", "#define TINY_HEADS 4", "#define TINY_HEADS 5"},
+        {"x/tiny_avx2.c", "static", "statik"},
+        {"x/tiny.json", "\"heads\": 4", "\"heads\": 5"},
+        {"x/CMakeLists.txt", "add_library", "add_librery"},
+    };
+    write_text("a spec.lua", good);
+    for (int single = 0; single < 2; single++) {
+        const char *extra = single ? "--single-file" : NULL;
+        expect_done(attnc("a spec.lua", "-o", "x", "--set", "rope.theta=1e4", "--isa",
+                          "scalar,avx2", extra));
+        for (size_t i = 0; i < 4; i++) {
+            if (single && i == 1)
+                continue;
+            const struct run *run = attnc("verify", kinds[i].path);
+            cr_expect_eq(run->status, 0, "%s", run->out);
+            cr_expect_not_null(strstr(run->out, ": unchanged\n"), "%s", run->out);
+
+            edit(kinds[i].path, kinds[i].from, kinds[i].to);
+            run = attnc("verify", kinds[i].path);
+            cr_expect_eq(run->status, 1, "%s", kinds[i].path);
+            cr_expect_not_null(strstr(run->out, "edited by hand"), "%s", run->out);
+            edit(kinds[i].path, kinds[i].to, kinds[i].from);
+
+            edit(kinds[i].path, "0.1.0", "0.0.9");
+            run = attnc("verify", kinds[i].path);
+            cr_expect_eq(run->status, 1, "%s", kinds[i].path);
+            cr_expect_not_null(strstr(run->out, "by another version (0.0.9"), "%s", run->out);
+            edit(kinds[i].path, "0.0.9", "0.1.0");
+        }
+    }
+    expect_done(attnc("a spec.lua", "-o", "x"));
+    edit("x/tiny.h", "#define TINY_HEADS 4", "#define TINY_HEADS 5");
+    char *text = read_text("x/tiny.h");
+    int line = 1;
+    for (const char *at = text; at < strstr(text, "TINY_HEADS 5"); at++)
+        line += *at == '\n';
+    free(text);
+    char expected[64];
+    snprintf(expected, sizeof expected, "edited by hand: first differing line %d\n", line);
+    const struct run *run = attnc("verify", "x/tiny_avx2.c", "x/tiny.h");
+    cr_expect_eq(run->status, 1);
+    cr_expect_not_null(strstr(run->out, expected), "%s", run->out);
+    cr_expect_not_null(strstr(run->out, "x/tiny_avx2.c: unchanged"), "%s", run->out);
+    cr_expect_eq(rename("x/tiny_avx2.c", "x/other.c"), 0);
+    cr_expect_eq(attnc("verify", "x/other.c")->status, 1);
+    cr_expect_eq(attnc("verify", "a spec.lua")->status, 2);
+    cr_expect_eq(attnc("verify", "none.c")->status, 2);
+}
+
+/* The spec inside a written file gives the same files again, whatever fields it has. */
+Test(files, every_shape_of_spec_survives_the_round_trip) {
+    enter();
+    static const char *const sets[] = {
+        "emit=attention",        "v_head_dim=7", "scale=0.3",
+        "qkv_bias=true",         "o_bias=true",  "heads=1",
+        "weights_layout=in_out", "unroll=2",     "rope={rotary_dim=2, layout='interleaved'}",
+        "tile={query_rows=12}",  "causal=false", "d_model=24",
+    };
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+        write_text("spec.lua", "return { name = 'tiny', heads = 4, kv_heads = 1, head_dim = 4,\n"
+                               "  max_seq = 40, isa = 'scalar' }\n");
+        expect_done(attnc("spec.lua", "-o", "x", "--set", sets[i]));
+        const struct run *run = attnc("verify", "x/tiny.h", "x/tiny_scalar.c");
+        cr_expect_eq(run->status, 0, "%s: %s", sets[i], run->out);
+    }
+}
+
+Test(files, isa_and_set_override_the_spec) {
+    enter();
+    write_text("spec.lua", good);
+    expect_done(attnc("spec.lua", "-o", "a", "--isa", "scalar"));
+    cr_expect_eq(count_files("a"), 6);
+    expect_done(attnc("spec.lua", "-o", "b", "--set", "isa=scalar"));
+    expect_done(attnc("spec.lua", "-o", "c", "--isa", "native"));
+    cr_expect_eq(access("c/tiny_scalar.c", F_OK), 0);
+    expect_done(attnc("spec.lua", "-o", "d", "--isa", "avx512,avx2,scalar"));
+    char *text = read_text("d/tiny.h");
+    cr_expect_not_null(strstr(text, "\"scalar avx2 avx512\""));
+    cr_expect_not_null(strstr(text, "attnc spec.lua --isa avx512,avx2,scalar\n"));
+    free(text);
+    expect_done(attnc("spec.lua", "-o", "e", "--set", "max_seq=0x20"));
+    text = read_text("e/tiny.h");
+    cr_expect_not_null(strstr(text, "--set max_seq=32\n"));
+    cr_expect_not_null(strstr(text, "#define TINY_CAPACITY 32"));
+    free(text);
+}
+
+Test(files, templates_can_be_replaced) {
+    enter();
+    char path[4200];
+    write_text("spec.lua", good);
+    snprintf(path, sizeof path, "%s/templates", project);
+    expect_done(attnc("spec.lua", "-o", "a"));
+    expect_done(attnc("spec.lua", "-o", "b", "--templates", path));
+    cr_expect(same_files("a", "b"));
+}
+
+static json_int_t integer(const json_t *root, const char *group, const char *name) {
+    const json_t *value = json_object_get(json_object_get(root, group), name);
+    cr_expect(json_is_integer(value), "%s.%s", group, name);
+    return json_integer_value(value);
+}
+
+Test(files, info_counts_what_the_paper_counts) {
+    enter();
+    json_error_t error;
+    write_text("spec.lua", "return { name = 'base', d_model = 512, heads = 8, max_seq = 64,\n"
+                           "  isa = 'scalar' }\n");
+    const struct run *run = attnc("info", "spec.lua", "--json");
+    expect_done(run);
+    json_t *root = json_loads(run->out, 0, &error);
+    cr_assert_not_null(root, "%s", error.text);
+    static const char *const matrices[] = {"wq", "wk", "wv", "wo"};
+    for (size_t i = 0; i < 4; i++)
+        cr_expect_eq(integer(root, "parameters", matrices[i]), 512 * 512);
+    cr_expect_eq(integer(root, "parameters", "total"), 1048576);
+    cr_expect_eq(integer(root, "flops", "prefill"),
+                 2 * 64 * 1048576LL + 2LL * 8 * 64 * 64 * (64 + 64));
+    cr_expect_eq(integer(root, "flops", "decode"), 2 * 1048576LL + 2LL * 8 * 64 * (64 + 64));
+    const json_t *cache = json_object_get(root, "kv_cache");
+    static const int kv_heads[] = {8, 4, 2, 1};
+    static const char *const kinds[] = {"MHA", "GQA", "GQA", "MQA"};
+    cr_assert_eq(json_array_size(cache), 4);
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *row = json_array_get(cache, i);
+        cr_expect_eq(json_integer_value(json_object_get(row, "kv_heads")), kv_heads[i]);
+        cr_expect_str_eq(json_string_value(json_object_get(row, "kind")), kinds[i]);
+        cr_expect_eq(json_is_true(json_object_get(row, "this_spec")), i == 0);
+        cr_expect_eq(json_integer_value(json_object_get(row, "bytes_per_position")),
+                     kv_heads[i] * 128 * 4);
+    }
+    json_decref(root);
+    run = attnc("info", "spec.lua");
+    expect_done(run);
+    cr_expect_not_null(strstr(run->out, "1048576"));
+    cr_expect_not_null(strstr(run->out, "########################################   100 %"));
+    cr_expect_eq(count_files("out"), -1);
+}
+
+Test(files, help_names_every_field) {
+    enter();
+    static const char *const words[] = {"name",    "kv_heads",    "rotary_dim",
+                                        "max_seq", "unroll",      "Not supported yet",
+                                        "softcap", "rope.scaling"};
+    const struct run *run = attnc("help", "spec");
+    expect_done(run);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        cr_expect_not_null(strstr(run->out, words[i]), "%s", words[i]);
+    expect_done(attnc("--help"));
+    run = attnc("isa");
+    expect_done(run);
+    cr_expect_not_null(strstr(run->out, "scalar     runs on this CPU"), "%s", run->out);
+    expect_done(attnc("--version"));
+}
+
+static void odd_compiler(void) {
+    setenv("CC", "cc -std=c99", 1);
+    setenv("CFLAGS", "-O1  -Wall\t-DX=$(touch,pwned);touch${IFS}pwned", 1);
+    setenv("TMPDIR", "tmp", 1);
+}
+
+static void no_compiler(void) {
+    setenv("CC", "no-such-compiler", 1);
+    setenv("TMPDIR", "tmp", 1);
+}
+
+static void broken_compiler(void) {
+    setenv("CC", "cc -include no-such-header.h", 1);
+    setenv("TMPDIR", "tmp", 1);
+}
+
+Test(files, check_builds_and_runs) {
+    enter();
+    write_text("spec.lua", good);
+    cr_assert_eq(mkdir("tmp", 0777), 0);
+    const struct run *run = attnc_in(odd_compiler, "check", "spec.lua", "--isa", "scalar");
+    cr_expect_eq(run->status, 0, "%s%s", run->out, run->err);
+    cr_expect_not_null(strstr(run->out, "compile tiny_scalar.c"));
+    cr_expect_not_null(strstr(run->out, "run     scalar"));
+    cr_expect_not_null(strstr(run->out, " passed, 0 failed, 0 skipped\n"), "%s", run->out);
+    run = attnc_in(no_compiler, "check", "spec.lua");
+    cr_expect_eq(run->status, 1);
+    cr_expect_not_null(strstr(run->err, "no-such-compiler"), "%s", run->err);
+    run = attnc_in(broken_compiler, "check", "spec.lua", "-o", "x");
+    cr_expect_eq(run->status, 1);
+    cr_expect_not_null(strstr(run->err, "no-such-header.h"), "%s", run->err);
+    cr_expect_eq(count_files("x"), 7);
+    cr_expect_eq(count_files("tmp"), 0, "files were left in TMPDIR");
+    cr_expect_eq(access("pwned", F_OK), -1);
+}

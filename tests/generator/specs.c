@@ -1,0 +1,313 @@
+/* Specs that must be refused: impossible ones, and ones that attack the machine that reads them. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run.h"
+
+/* One clear line on stderr with all the words (split at '|'), status 2, and nothing written. */
+static void expect_refusal(const struct run *run, const char *what, const char *words) {
+    char copy[512], *state = NULL;
+    cr_expect_eq(run->status, 2, "%s: status %d, not 2: %s", what, run->status, run->err);
+    cr_expect_eq(strncmp(run->err, "attnc: ", 7), 0, "%s: %s", what, run->err);
+    const char *end = strchr(run->err, '\n');
+    cr_expect(end != NULL && end[1] == 0, "%s: not one line: %s", what, run->err);
+    cr_expect_null(strstr(run->err, "internal"), "%s: %s", what, run->err);
+    cr_expect_str_empty(run->out, "%s", what);
+    cr_expect_eq(count_files("out"), -1, "%s: something was written", what);
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *word = strtok_r(copy, "|", &state); word; word = strtok_r(NULL, "|", &state))
+        cr_expect_not_null(strstr(run->err, word), "%s: no '%s' in: %s", what, word, run->err);
+}
+
+/* What line 3 changes in a good spec, and what the message must say. */
+static const struct {
+    const char *change, *words;
+} impossible[] = {
+    {"t.name = nil", "spec.lua: |name|missing"},
+    {"t.name = 'Gpt'", "spec.lua:3: |'name' = \"Gpt\"|lower case"},
+    {"t.name = '2x'", "'name'"},
+    {"t.name = ''", "'name'"},
+    {"t.name = 'a__b'", "'name'"},
+    {"t.name = 'a_'", "'name'"},
+    {"t.name = '../x'", "'name'"},
+    {"t.name = 'x; rm -rf y'", "'name'"},
+    {"t.name = ('x'):rep(41)", "'name'|40"},
+    {"t.name = 'x\\n*/'", "'name'"},
+    {"t.name = 7", "'name' = 7"},
+    {"t.heads = nil", "heads|missing"},
+    {"t.heads = 0", ":3: field 'heads' = 0|1 to 1024"},
+    {"t.heads = -8", "'heads' = -8"},
+    {"t.heads = 8.5", "'heads' = 8.5|whole number"},
+    {"t.heads = '8'", "'heads' = \"8\"|whole number"},
+    {"t.heads = true", "'heads' = true"},
+    {"t.heads = {8}", "'heads' = { 8 }"},
+    {"t.heads = 1e300", "'heads'"},
+    {"t.heads = 0/0", "'heads' = nan"},
+    {"t.heads = math.huge", "'heads' = inf"},
+    {"t.heads = math.mininteger", "'heads'"},
+    {"t.heads = 7", "kv_heads|7|not a multiple"},
+    {"t.kv_heads = 0", ":3: field 'kv_heads' = 0"},
+    {"t.kv_heads = 3", ":3: field 'kv_heads' = 3|divisor"},
+    {"t.kv_heads = 16", ":3: field 'kv_heads' = 16|more than heads = 8"},
+    {"t.head_dim = 0", "'head_dim' = 0"},
+    {"t.head_dim = 1025", "'head_dim' = 1025|1024"},
+    {"t.head_dim = nil", "head_dim|missing"},
+    {"t.v_head_dim = 0", "'v_head_dim' = 0"},
+    {"t.head_dim = nil; t.d_model = 63", ":3: field 'd_model' = 63|heads = 8"},
+    {"t.d_model = 63; t.emit = 'attention'", ":3: field 'd_model' = 63|heads * head_dim = 64"},
+    {"t.d_model = 0", "'d_model' = 0"},
+    {"t.d_model = 2^21", "'d_model'|1048576"},
+    {"t.max_seq = nil", "max_seq|missing|seq"},
+    {"t.seq = 64", "'max_seq' = 64|seq = 64"},
+    {"t.max_seq = 0", "'max_seq' = 0"},
+    {"t.max_seq = 1 << 40", "'max_seq' = 1099511627776"},
+    {"t.max_seq = 1 << 24; t.heads = 1024; t.kv_heads = 1024; t.head_dim = 1024", "max_seq|large"},
+    {"t.max_seq = 1 << 23; t.rope = {}", "'max_seq' = 8388608|rope"},
+    {"t.isa = nil", "isa|missing|scalar, avx2, avx512"},
+    {"t.isa = 'avx3'", ":3: field 'isa' = \"avx3\"|unknown instruction set|avx2"},
+    {"t.isa = {}", "'isa' = {}"},
+    {"t.isa = {'avx2', 'avx2'}", "'isa'|twice"},
+    {"t.isa = {'avx2', 7}", "'isa'"},
+    {"t.isa = {x = 'avx2'}", "'isa'"},
+    {"t.isa = 'native'", "'isa'|--isa native"},
+    {"t.causal = 1", "'causal' = 1|true or false"},
+    {"t.causal = 'yes'", "'causal' = \"yes\""},
+    {"t.scale = 0/0", "'scale' = nan"},
+    {"t.scale = 0", "'scale' = 0"},
+    {"t.scale = -1 / 0", "'scale' = -inf"},
+    {"t.scale = 'nan'", "'scale' = \"nan\""},
+    {"t.rope = true", "'rope' = true|theta"},
+    {"t.rope = { theta = 0 }", ":3: field 'rope.theta' = 0"},
+    {"t.rope = { theta = 1 / 0 }", "'rope.theta' = inf"},
+    {"t.rope = { rotary_dim = 3 }", ":3: field 'rope.rotary_dim' = 3|even"},
+    {"t.rope = { rotary_dim = 16 }", "'rope.rotary_dim' = 16|head_dim = 8"},
+    {"t.rope = {}; t.head_dim = 65", "'head_dim' = 65|even"},
+    {"t.rope = { layout = 'neox' }", "'rope.layout' = \"neox\"|half|interleaved"},
+    {"t.rope = { thta = 1e4 }", "'rope.thta'|did you mean 'rope.theta'"},
+    {"t.rope = { scaling = { type = 'llama3' } }", "'rope.scaling'|not supported yet"},
+    {"t.rope = {}; t.emit = 'attention'", "'rope'|emit"},
+    {"t.qkv_bias = true; t.emit = 'attention'", "'qkv_bias'|layer"},
+    {"t.weights_layout = 'in_out'; t.emit = 'attention'", "'weights_layout'|layer"},
+    {"t.weights_layout = 'oi'", "'weights_layout'|out_in|in_out"},
+    {"t.emit = 'block'", "'emit' = \"block\"|attention|layer"},
+    {"t.tile = 4", "'tile' = 4"},
+    {"t.tile = { score_row = 4 }", "'tile.score_row'|did you mean 'tile.score_rows'"},
+    {"t.tile = { score_rows = 0 }", "'tile.score_rows' = 0"},
+    {"t.unroll = 0", "'unroll' = 0|full"},
+    {"t.unroll = 'half'", "'unroll'|full"},
+    {"t.window = -5", "'window' = -5|not supported yet"},
+    {"t.softcap = 50.0", "'softcap' = 50.0|not supported yet"},
+    {"t.sinks = { 0, 0, 0 }", "'sinks'|not supported yet"},
+    {"t.mask = 'bool'", "'mask'|not supported yet"},
+    {"t.alibi = true", "'alibi'|not supported yet"},
+    {"t.qk_norm = {}", "'qk_norm'|not supported yet"},
+    {"t.types = { cache = 'f16' }", "'types'|not supported yet"},
+    {"t.cache = 'ring'", "'cache'|not supported yet"},
+    {"t.block = {}", "'block'|not supported yet"},
+    {"t.numerics = 'fast'", "'numerics'|not supported yet"},
+    {"t.sofcap = 50.0", ":3: field 'sofcap'|unknown field|did you mean 'softcap'"},
+    {"t.kv_dtype = 'f32'", "'kv_dtype'|unknown field"},
+    {"t.num_heads = 8", "'num_heads'|did you mean 'heads'"},
+    {"t.hedas = 8", "did you mean 'heads'"},
+    {"t.zzzzzzzz = 8", "'zzzzzzzz'|known are name, d_model"},
+    {"t[1] = 8", "'1' = 8|unknown field"},
+    {"t['a\\nb'] = 8", "unknown field"},
+    {"t = nil", "returns nothing"},
+    {"t = 5", "returns 5"},
+    {"t.x = t", "holds itself"},
+    {"t.name = tostring", "function"},
+    {"t[1.5] = 2", "key"},
+    {"for i = 1, 2000 do t[i] = i end", "1000 entries"},
+    {"error('no such model')", "spec.lua:3: no such model"},
+    {"error {}", "spec.lua: "},
+    {"local x = y", "spec.lua:3: 'y' is not defined"},
+    {"local x =", "spec.lua:4: |unexpected symbol"},
+    {"return t, 1 garbage", "spec.lua:3: |garbage"},
+    {"error('\\27[31m\\n')", "?[31m?"},
+};
+
+Test(specs, impossible_ones_are_refused) {
+    enter();
+    for (size_t i = 0; i < sizeof impossible / sizeof impossible[0]; i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "local t = { name = 't', heads = 8, kv_heads = 2, head_dim = 8, max_seq = 64,\n"
+                 "  isa = 'scalar' }\n%s\nreturn t\n",
+                 impossible[i].change);
+        write_text("spec.lua", text);
+        expect_refusal(attnc("spec.lua"), impossible[i].change, impossible[i].words);
+    }
+}
+
+static void limit_memory(void) {
+    struct rlimit limit = {64 << 20, 64 << 20};
+    setrlimit(RLIMIT_AS, &limit);
+    limit = (struct rlimit){1, 1}; /* a second of CPU time: then the kernel kills it */
+    setrlimit(RLIMIT_CPU, &limit);
+}
+
+/* All of attnc gets 64 MiB and one second. */
+static const struct {
+    const char *text, *words;
+} bombs[] = {
+    {"while true do end", "too long"},
+    {"::a:: goto a", "too long"},
+    {"local function f(n) return 1 + f(n) end return f(1)", "spec.lua"},
+    {"local function f(n) return f(n) end return f(1)", "too long"},
+    {"local t = {} for i = 1, 1e9 do t[i] = { i } end", "memory"},
+    {"local s = ('x'):rep(1e9) return {}", "memory"},
+    {"local s = (''):rep(1e18) return {}", "too long"},
+    {"local s = 'x' while true do s = s .. s end", "memory"},
+    {"local s = ('x'):rep(1e7) for i = 1, 1e9 do s = s:reverse() end", "too long"},
+    {"return string.format('%999999999d', 1)", "invalid conversion"},
+    {"return string.format('%p', {})", "string.format"},
+    {"local t = {} for i = 1, 1000 do t[i] = ('x'):rep(1e5) end return table.concat(t)",
+     "spec.lua"},
+    {"while true do pcall(function() while true do end end) end", "'pcall' is not defined"},
+    {"xpcall(error, error)", "'xpcall' is not defined"},
+    {"local t = {} for i = 1, 1e5 do t[i] = i end "
+     "table.sort(t, function() return true end)",
+     "spec.lua"},
+    {"local t = {} for i = 1, 1e6 do t[i] = i % 7 end while true do table.sort(t) end", "too long"},
+    {"local t = {} for i = 1, 1e9 do table.insert(t, 1, i) end", "too long"},
+    {"for i = 1, 1e9 do select('#', table.unpack({}, 1, 2e5)) end", "too long"},
+    {"table.move({}, 1, 1e18, 2, {})", "'table.move' is not defined"},
+    {"('a'):rep(1e5):find(('.-'):rep(100) .. 'b')", "'string.find' is not defined"},
+    {"('a'):match('.-b')", "'string.match' is not defined"},
+    {"('a'):gsub('.-b', '')", "'string.gsub' is not defined"},
+    {"('a'):gmatch('.-b')", "'string.gmatch' is not defined"},
+    {"string.dump(function() end)", "'string.dump' is not defined"},
+    {"io.open('out', 'w')", "'io' is not defined"},
+    {"os.execute('touch out')", "'os' is not defined"},
+    {"require 'os'", "'require' is not defined"},
+    {"load('return 1')()", "'load' is not defined"},
+    {"loadstring('x')", "'loadstring' is not defined"},
+    {"dofile('/etc/passwd')", "'dofile' is not defined"},
+    {"debug.getregistry()", "'debug' is not defined"},
+    {"coroutine.wrap(error)()", "'coroutine' is not defined"},
+    {"collectgarbage('stop')", "'collectgarbage' is not defined"},
+    {"getmetatable('').__index = nil", "'getmetatable' is not defined"},
+    {"setmetatable({}, {})", "'setmetatable' is not defined"},
+    {"rawset({}, 1, 2)", "'rawset' is not defined"},
+    {"next({})", "'next' is not defined"},
+    {"return math.random()", "'math.random' is not defined"},
+    {"print('x')", "'print' is not defined"},
+    {"_G.x = 1", "'_G' is not defined"},
+    {"\033Lua", "binary chunk"},
+    {"", "returns nothing"},
+    {"#!/usr/bin/lua", "unexpected symbol"},
+};
+
+Test(specs, bombs_end_with_an_error) {
+    enter();
+    for (size_t i = 0; i < sizeof bombs / sizeof bombs[0]; i++) {
+        write_text("spec.lua", bombs[i].text);
+        expect_refusal(attnc_in(limit_memory, "spec.lua"), bombs[i].text, bombs[i].words);
+    }
+}
+
+/* A spec made of `count` times the same letter between two texts. */
+static void write_repeated(const char *before, char letter, size_t count, const char *after) {
+    FILE *file = fopen("spec.lua", "wb");
+    cr_assert_not_null(file);
+    fputs(before, file);
+    for (size_t i = 0; i < count; i++)
+        putc(letter, file);
+    fputs(after, file);
+    cr_assert_eq(fclose(file), 0);
+}
+
+Test(specs, files_that_are_no_spec_are_refused) {
+    enter();
+    expect_refusal(attnc("none.lua"), "missing", "none.lua: No such file");
+    expect_refusal(attnc("inof"), "misspelled command", "inof: No such file|--help");
+    cr_assert_eq(mkdir("dir.lua", 0777), 0);
+    expect_refusal(attnc("dir.lua"), "directory", "dir.lua: is a directory");
+    cr_assert_eq(mkfifo("fifo.lua", 0600), 0);
+    expect_refusal(attnc("fifo.lua"), "fifo", "fifo.lua");
+    write_repeated("--", 'x', 2 << 20, "\n");
+    expect_refusal(attnc("spec.lua"), "huge", "spec.lua: is too long");
+    write_repeated("return ", '(', 100000, "");
+    expect_refusal(attnc_in(limit_memory, "spec.lua"), "parentheses", "overflow");
+    write_repeated("return ", '{', 100000, "");
+    expect_refusal(attnc_in(limit_memory, "spec.lua"), "braces", "overflow");
+    write_repeated("return [[", 'x', 500000, "]] garbage");
+    expect_refusal(attnc_in(limit_memory, "spec.lua"), "long string", "garbage");
+}
+
+/* pairs() comes in one order, so that a spec is the same in every run. */
+Test(specs, pairs_is_sorted) {
+    enter();
+    write_text("spec.lua", "local t, s = {}, ''\n"
+                           "for i = 1, 26 do t[string.char(123 - i)] = i end\n"
+                           "t[3], t[1], t[2.5] = 1, 1, 1\n"
+                           "for k in pairs(t) do s = s .. k .. ' ' end\n"
+                           "error(s)\n");
+    expect_refusal(attnc("spec.lua"), "pairs",
+                   "1 2.5 3 a b c d e f g h i j k l m n o p q r s t u v w x y z ");
+}
+
+Test(specs, set_is_checked_as_the_spec_is) {
+    enter();
+    static const struct {
+        const char *set, *words;
+    } rows[] = {
+        {"heads", "FIELD=VALUE"},
+        {"=3", "FIELD=VALUE"},
+        {"a..b=3", "FIELD=VALUE"},
+        {"heads=7", "kv_heads"},
+        {"heads=0", "--set heads=0: field 'heads' = 0"},
+        {"heads=", "spec.lua: field 'heads' is missing"},
+        {"heads=nil", "spec.lua: field 'heads' is missing"},
+        {"heads=(", "--set heads=(: |unexpected symbol"},
+        {"heads=os.exit()", "--set heads=os.exit(): |'os' is not defined"},
+        {"heads=(function() while true do end end)()", "too long"},
+        {"hedas=8", "--set hedas=8: |did you mean 'heads'"},
+        {"rope.theta=-1", "--set rope.theta=-1: field 'rope.theta' = -1"},
+        {"name.x=1", "--set name.x=1: |no table"},
+        {"isa=avx9", "--set isa=avx9: field 'isa' = \"avx9\""},
+    };
+    write_text("spec.lua", "return { name = 't', heads = 8, kv_heads = 2, head_dim = 8,\n"
+                           "  max_seq = 64, isa = 'scalar' }\n");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        expect_refusal(attnc("spec.lua", "--set", rows[i].set), rows[i].set, rows[i].words);
+    expect_refusal(attnc("spec.lua", "--isa", "avx2,avx9"), "--isa",
+                   "--isa avx2,avx9: field 'isa'|\"avx9\"");
+}
+
+Test(specs, usage_errors_are_refused) {
+    enter();
+    static const char *const rows[][5] = {
+        {NULL},
+        {"--bogus"},
+        {"-o"},
+        {"spec.lua", "--isa", ""},
+        {"spec.lua", "-o", ""},
+        {"spec.lua", "other.lua"},
+        {"spec.lua", "--json"},
+        {"info"},
+        {"info", "spec.lua", "-o", "x"},
+        {"info", "spec.lua", "spec.lua"},
+        {"check"},
+        {"verify"},
+        {"verify", "spec.lua", "--isa", "avx2"},
+        {"isa", "spec.lua"},
+        {"isa", "--set", "heads=8"},
+        {"help", "specs"},
+        {"spec.lua", "--templates", "none"},
+    };
+    write_text("spec.lua",
+               "return { name = 't', heads = 1, head_dim = 8, seq = 8, isa = 'scalar' }");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *const *row = rows[i];
+        const struct run *run = attnc(row[0], row[1], row[2], row[3], row[4]);
+        cr_expect_eq(run->status, 2, "row %zu: status %d", i, run->status);
+        cr_expect_neq(run->err[0], 0, "row %zu: no message", i);
+        cr_expect_str_empty(run->out, "row %zu", i);
+        cr_expect_eq(count_files("out"), -1, "row %zu", i);
+    }
+}

@@ -1,0 +1,128 @@
+/* The same bits on every instruction set, however the work is cut: all ways against the definition,
+ * or, for a layer with rope, against the first instruction set. */
+#include <string.h>
+
+#include "pool.h"
+#include "problem.h"
+#include "suite.h"
+
+enum { LEAST_ROWS = 20 }; /* so that chunks are chunks */
+
+EACH(target, bits, attention, NULL) {
+    const struct kernel *kernel = selected(target);
+    struct budget budget = new_budget(kernel);
+    size_t list[EDGES];
+    const size_t count = edges(kernel, list);
+    for (size_t i = 0; i < count; i++) {
+        const size_t n = list[i], each = attention_work(kernel, n, 1);
+        const size_t rows = some_rows(kernel, n, each, LEAST_ROWS);
+        if (i && budget.left < rows * each) continue;
+        const struct problem problem = attention_problem(kernel, n, rows, (enum kind)(i % KINDS));
+        const size_t size = attention_size(&problem, rows);
+        const size_t checked = attention_size(&problem, problem.checked);
+        float *out = make(size, sizeof *out), *want = make(checked, sizeof *want);
+        attention_bits(&problem, want);
+        bool any = i > 0; /* the first n gets one way whatever it takes */
+        for (const struct way *way = ways; way < ways + way_count; way++) {
+            if (!attention_fits(&problem, way) || (!spend(&budget, rows * each) && any)) continue;
+            attend(&problem, way, out);
+            expect_same(kernel, way->name, n, out + size - checked, want, checked);
+            any = true;
+        }
+    }
+}
+
+/* The bits of a layer's checked rows that every way with such chunks must give. */
+static void expected_layer(const struct problem *problem, const struct target *target, size_t chunk,
+                           float *want) {
+    const struct kernel *kernel = problem->kernel;
+    if (!kernel->rotary_dim) {
+        layer_bits(problem, chunk, want);
+        return;
+    }
+    const struct target first = {target->kernel, 0};
+    const struct way way = {.name = "the first isa", .cache = true, .chunk = chunk};
+    const size_t size = layer_size(problem, problem->rows);
+    const size_t checked = layer_size(problem, problem->checked);
+    float *y = make(size, sizeof *y);
+    selected(&first);
+    run_layer(problem, &way, y);
+    selected(target);
+    memcpy(want, y + size - checked, checked * sizeof *want);
+}
+
+EACH(target, bits, layer, has_layer) {
+    const struct kernel *kernel = selected(target);
+    const struct weights weights = random_weights(kernel, 2);
+    const void *packed = pack(kernel, &weights);
+    struct budget budget = new_budget(kernel);
+    size_t list[EDGES];
+    const size_t count = edges(kernel, list);
+    for (size_t i = 0; i < count; i++) {
+        const size_t n = list[i], each = layer_work(kernel, n, 1);
+        const size_t rows = some_rows(kernel, n, each, LEAST_ROWS);
+        if (i && budget.left < rows * each) continue;
+        const struct problem problem = layer_problem(kernel, n, rows, &weights, packed);
+        const size_t size = layer_size(&problem, rows);
+        const size_t checked = layer_size(&problem, problem.checked);
+        float *y = make(size, sizeof *y), *want = make(checked, sizeof *want);
+        size_t chunk = rows + 1; /* `want` is of no chunk yet */
+        bool any = i > 0;
+        for (const struct way *way = ways; way < ways + way_count; way++) {
+            if (!layer_fits(&problem, way) || (!spend(&budget, rows * each) && any)) continue;
+            const size_t needed = kernel->causal || way->chunk >= rows ? 0 : way->chunk;
+            if (chunk != needed) expected_layer(&problem, target, chunk = needed, want);
+            run_layer(&problem, way, y);
+            expect_same(kernel, way->name, n, y + size - checked, want, checked);
+            any = true;
+        }
+    }
+}
+
+/* Several threads at once, each with memory of its own. */
+struct caller {
+    const struct kernel *kernel;
+    const struct problem *problem;
+    float *out;
+    void *scratch, *cache;
+    int status;
+};
+
+static void call(void *callers, size_t index) {
+    struct caller *own = (struct caller *)callers + index;
+    const struct kernel *kernel = own->kernel;
+    const struct problem *problem = own->problem + index;
+    const size_t n = problem->n;
+    for (int round = 0; round < 20 && own->status == OK; round++) {
+        own->status = kernel->cache_reset(own->cache);
+        if (own->status == OK)
+            own->status = kernel->cache_append(own->cache, 0, n, problem->k, problem->v);
+        if (own->status == OK)
+            own->status = kernel->cache_attention(own->cache, n - problem->rows, problem->rows,
+                                                  problem->q, own->out, own->scratch, NULL);
+    }
+}
+
+EACH(target, bits, callers_at_once, NULL) {
+    enum { CALLERS = 4 };
+    const struct kernel *kernel = selected(target);
+    const size_t n = kernel->capacity < 37 ? kernel->capacity : 37;
+    struct problem problems[CALLERS];
+    struct caller callers[CALLERS];
+    for (size_t i = 0; i < CALLERS; i++) {
+        problems[i] = attention_problem(kernel, n, n < 5 ? n : 5, (enum kind)(i % KINDS));
+        callers[i] = (struct caller){.kernel = kernel, .problem = problems};
+        callers[i].out = make(attention_size(&problems[i], problems[i].rows), sizeof(float));
+        callers[i].scratch = guard_new(kernel->cache_scratch_bytes(1), AT_END);
+        callers[i].cache = guard_new(kernel->cache_bytes, AT_END);
+    }
+    const struct pool pool = threads_pool(CALLERS);
+    pool.run(pool.self, call, callers, CALLERS);
+    for (size_t i = 0; i < CALLERS; i++) {
+        const size_t size = attention_size(&problems[i], problems[i].rows);
+        float *want = make(size, sizeof *want);
+        attention_bits(&problems[i], want);
+        cr_assert_eq(callers[i].status, OK, "%s: %d", label(kernel), callers[i].status);
+        expect_same(kernel, "four callers at once", n, callers[i].out, want, size);
+    }
+}

@@ -1,0 +1,153 @@
+/* The checker checked: a test is of use only if it fails when it should. For each kernel's shape,
+ * results with typical faults must be outside the bound. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "problem.h"
+#include "suite.h"
+
+Test(checker, nan_and_infinity) {
+    const float numbers[] = {1, NAN, INFINITY};
+    const double doubles[] = {1, (double)NAN, (double)INFINITY};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t j = 0; j < 3; j++)
+            for (size_t k = 0; k < 3; k++) {
+                const struct bounded want[] = {{2, 0}, {doubles[j], doubles[k]}};
+                const float got[] = {2, numbers[i]};
+                const struct verdict verdict = reference_check(got, want, 2);
+                cr_assert_eq(verdict.good, i + j + k == 0);
+                cr_assert(verdict.good || verdict.at == 1);
+            }
+    cr_assert(same_float(NAN, -NAN));
+    cr_assert_not(same_float(0.0F, -0.0F));
+    cr_assert_not(same_float(NAN, 1));
+}
+
+/* A right problem to be spoilt. */
+struct fault {
+    struct kernel kernel;
+    struct problem problem; /* of that kernel */
+    size_t *lens;           /* the keys that each row sees */
+};
+
+static bool one_key_less(struct fault *fault) {
+    for (size_t i = 0; i < fault->problem.rows; i++) fault->lens[i] -= fault->lens[i] > 1;
+    return fault->problem.n > 1;
+}
+
+static bool one_key_more(struct fault *fault) {
+    for (size_t i = 0; i < fault->problem.rows; i++)
+        fault->lens[i] += fault->lens[i] < fault->problem.n;
+    return fault->kernel.causal && fault->problem.rows > 1;
+}
+
+/* KV heads dealt out in turn, not in groups. */
+static bool heads_in_turn(struct fault *fault) {
+    const size_t heads = fault->kernel.heads, kv_heads = fault->kernel.kv_heads;
+    const size_t dim = fault->kernel.head_dim, v_dim = fault->kernel.v_head_dim;
+    const size_t n = fault->problem.n;
+    if (kv_heads == 1 || kv_heads == heads) return false;
+    float *k = make(n * heads * dim, sizeof *k), *v = make(n * heads * v_dim, sizeof *v);
+    for (size_t h = 0; h < heads; h++) {
+        copy_head(fault->problem.k, n, kv_heads, h % kv_heads, k, heads, h, dim);
+        copy_head(fault->problem.v, n, kv_heads, h % kv_heads, v, heads, h, v_dim);
+    }
+    fault->problem.k = k;
+    fault->problem.v = v;
+    fault->kernel.kv_heads = heads;
+    return true;
+}
+
+static bool scale_off(struct fault *fault) {
+    fault->kernel.scale *= 1.001;
+    return fault->problem.n > 1;
+}
+
+static bool other_pairs(struct fault *fault) {
+    fault->kernel.rope_interleaved = !fault->kernel.rope_interleaved;
+    return fault->kernel.rotary_dim > 2 && fault->problem.n > 1;
+}
+
+static bool theta_off(struct fault *fault) {
+    fault->kernel.rope_theta *= 1.01;
+    return fault->kernel.rotary_dim > 2 && fault->problem.n > 1;
+}
+
+static bool transposed(struct fault *fault) {
+    fault->kernel.weights_in_out = !fault->kernel.weights_in_out;
+    return fault->kernel.d_model > 1;
+}
+
+static bool no_bias(struct fault *fault) {
+    fault->problem.weights.bo = NULL;
+    return fault->kernel.o_bias;
+}
+
+/* The spoilt reference, as a float kernel would give it, must be refused. */
+static void expect_caught(const char *name, const struct problem *problem,
+                          const struct bounded *spoilt, const struct bounded *want, size_t size) {
+    float *got = make(size, sizeof *got);
+    for (size_t i = 0; i < size; i++) got[i] = (float)spoilt[i].value;
+    cr_assert_not(reference_check(got, want, size).good, "%s n %zu: %s stays within the bound",
+                  problem->kernel->name, problem->n, name);
+    free(got);
+}
+
+EACH(kernel, checker, attention_faults, NULL) {
+    static const struct {
+        const char *name;
+        bool (*spoil)(struct fault *fault);
+    } faults[] = {{"one key less", one_key_less},
+                  {"one key more", one_key_more},
+                  {"heads in turn", heads_in_turn},
+                  {"scale off by 0.1 %", scale_off}};
+    static const size_t sizes[] = {5, 65, 600};
+    const struct kernel *kernel = kernels[target->kernel];
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        const size_t n = kernel->capacity < sizes[s] ? kernel->capacity : sizes[s];
+        const size_t rows = n < 2 ? n : 2;
+        const struct problem problem = attention_problem(kernel, n, rows, EVEN);
+        const size_t size = attention_size(&problem, rows);
+        struct bounded *want = make(size, sizeof *want), *bad = make(size, sizeof *bad);
+        float *got = make(size, sizeof *got);
+        attention_reference(&problem, NULL, want);
+        attention_bits(&problem, got);
+        cr_assert(reference_check(got, want, size).good, "%s: the definition is refused",
+                  kernel->name);
+        for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+            size_t lens[2];
+            for (size_t row = 0; row < rows; row++)
+                lens[row] = kernel->causal ? n - rows + row + 1 : n;
+            struct fault fault = {*kernel, problem, lens};
+            fault.problem.kernel = &fault.kernel;
+            if (!faults[i].spoil(&fault)) continue;
+            attention_reference(&fault.problem, lens, bad);
+            expect_caught(faults[i].name, &problem, bad, want, size);
+        }
+    }
+}
+
+EACH(kernel, checker, layer_faults, has_layer) {
+    static const struct {
+        const char *name;
+        bool (*spoil)(struct fault *fault);
+    } faults[] = {{"the other pairs of channels", other_pairs},
+                  {"theta off by 1 %", theta_off},
+                  {"weights transposed", transposed},
+                  {"no output bias", no_bias}};
+    const struct kernel *kernel = kernels[target->kernel];
+    const size_t n = kernel->capacity < 20 ? kernel->capacity : 20, rows = n < 2 ? n : 2;
+    const struct weights weights = random_weights(kernel, 11);
+    const struct problem problem = layer_problem(kernel, n, rows, &weights, NULL);
+    const size_t size = layer_size(&problem, rows);
+    struct bounded *want = make(size, sizeof *want), *bad = make(size, sizeof *bad);
+    layer_reference(&problem, 0, want);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        struct fault fault = {*kernel, problem, NULL};
+        fault.problem.kernel = &fault.kernel;
+        if (!faults[i].spoil(&fault)) continue;
+        layer_reference(&fault.problem, 0, bad);
+        expect_caught(faults[i].name, &problem, bad, want, size);
+    }
+}

@@ -1,0 +1,384 @@
+/* What the header promises beside numbers: statuses, memory, the instruction sets, the floating
+ * point environment. Buffers that must not be written are frozen: a write is a crash. */
+#include <stdint.h>
+#include <string.h>
+
+#include "pool.h"
+#include "problem.h"
+#include "suite.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+/* ---- statuses ---- */
+
+struct call {
+    const float *q, *k, *v, *x;
+    float *out;
+    const void *weights;
+    void *cache, *scratch;
+    size_t pos, n, n_kv;
+    const struct pool *pool;
+};
+
+static int attention(const struct kernel *kernel, const struct call *c) {
+    return kernel->attention(c->q, c->k, c->v, c->n, c->n_kv, c->out, c->scratch, c->pool);
+}
+static int reset(const struct kernel *kernel, const struct call *c) {
+    return kernel->cache_reset(c->cache);
+}
+static int append(const struct kernel *kernel, const struct call *c) {
+    return kernel->cache_append(c->cache, c->pos, c->n, c->k, c->v);
+}
+static int cache_attention(const struct kernel *kernel, const struct call *c) {
+    return kernel->cache_attention(c->cache, c->pos, c->n, c->q, c->out, c->scratch, c->pool);
+}
+static int layer(const struct kernel *kernel, const struct call *c) {
+    return kernel->layer(c->weights, c->cache, c->pos, c->n, c->x, c->out, c->scratch, c->pool);
+}
+
+/* From APPEND to LAYER: those that need a cache. */
+enum function { ATTENTION, LAYER_ALONE, APPEND, CACHE_ATTENTION, LAYER, RESET, FUNCTIONS };
+static const struct {
+    const char *name;
+    int (*run)(const struct kernel *kernel, const struct call *call);
+    bool of_layer;
+} functions[FUNCTIONS] = {{"attention", attention, false},
+                          {"layer without a cache", layer, true},
+                          {"cache_append", append, false},
+                          {"cache_attention", cache_attention, false},
+                          {"layer with a cache", layer, true},
+                          {"cache_reset", reset, false}};
+
+/* A cache that holds some positions, and for each function a call that is right. */
+struct scene {
+    const struct kernel *kernel;
+    size_t held, next; /* positions in the cache, and where the next goes (the last if it is full) */
+    struct pool pool;
+    struct call right[FUNCTIONS];
+};
+
+static void refill(const struct scene *scene) {
+    const struct call *call = &scene->right[APPEND];
+    cr_assert_eq(scene->kernel->cache_reset(call->cache), OK);
+    for (size_t i = 0; i < scene->held; i++)
+        cr_assert_eq(scene->kernel->cache_append(call->cache, i, 1, call->k, call->v), OK);
+}
+
+static void set_scene(struct scene *scene, const struct kernel *kernel) {
+    const size_t n = kernel->exact ? kernel->capacity : 1;
+    const struct problem problem = attention_problem(kernel, n, n, EVEN);
+    const size_t out = n * (kernel->heads * kernel->v_head_dim + kernel->d_model);
+    struct call call = {.q = problem.q, .k = problem.k, .v = problem.v, .n = n, .n_kv = n};
+    call.out = guard_new(out * sizeof(float), AT_END);
+    call.cache = guard_new(kernel->cache_bytes, AT_END);
+    call.scratch = guard_new(kernel->scratch_bytes(2), AT_END);
+    call.pool = &scene->pool;
+    if (kernel->has_layer) {
+        const struct weights weights = random_weights(kernel, 3);
+        float *x = make(n * kernel->d_model, sizeof *x);
+        fill(x, n * kernel->d_model, 4, 1);
+        call.x = x;
+        call.weights = pack(kernel, &weights);
+    }
+    scene->kernel = kernel;
+    scene->pool = reversed_pool(2);
+    scene->held = kernel->capacity < 9 ? kernel->capacity : 8;
+    scene->next = scene->held < kernel->capacity ? scene->held : kernel->capacity - 1;
+    for (enum function i = 0; i < FUNCTIONS; i++) scene->right[i] = call;
+    scene->right[LAYER_ALONE].cache = NULL;
+    for (enum function i = APPEND; i <= LAYER; i++) {
+        scene->right[i].n = 1;
+        scene->right[i].pos = i == CACHE_ATTENTION ? 0 : scene->next;
+    }
+    refill(scene);
+}
+
+/* The call must be refused with this status, before anything is written. */
+static void refused(const struct scene *scene, enum function function, const struct call *call,
+                    int status, const char *why) {
+    const struct call *right = &scene->right[ATTENTION];
+    const void *frozen[] = {right->out, right->scratch, right->cache, call->cache};
+    if (functions[function].of_layer && !scene->kernel->has_layer) return;
+    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++) guard_freeze(frozen[i]);
+    const int got = functions[function].run(scene->kernel, call);
+    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++) guard_thaw(frozen[i]);
+    cr_assert_eq(got, status, "%s %s, %s: %d, not %d", label(scene->kernel),
+                 functions[function].name, why, got, status);
+}
+
+static void accepted(const struct scene *scene, enum function function, const struct call *call,
+                     const char *what) {
+    const struct kernel *kernel = scene->kernel;
+    if (functions[function].of_layer && !kernel->has_layer) return;
+    /* Long sequences that must be exact are computed elsewhere. */
+    struct budget budget = new_budget(kernel);
+    if (!spend(&budget, 4 * attention_work(kernel, call->n_kv, call->n))) return;
+    if (function == LAYER_ALONE && !spend(&budget, 4 * layer_work(kernel, call->n, call->n))) return;
+    const int got = functions[function].run(kernel, call);
+    cr_assert_eq(got, OK, "%s %s, %s: %d", label(kernel), functions[function].name, what, got);
+}
+
+/* BAD(function, status, field, value): the right call with one thing wrong. */
+#define BAD(function, status, field, value)                                                        \
+    do {                                                                                           \
+        struct call bad = scene.right[function];                                                   \
+        bad.field = value;                                                                         \
+        refused(&scene, function, &bad, status, #field " = " #value);                              \
+    } while (0)
+
+EACH(target, contract, null_pointers, NULL) {
+    struct scene scene;
+    set_scene(&scene, selected(target));
+    BAD(ATTENTION, ERROR_NULL, q, NULL);
+    BAD(ATTENTION, ERROR_NULL, k, NULL);
+    BAD(ATTENTION, ERROR_NULL, v, NULL);
+    BAD(RESET, ERROR_NULL, cache, NULL);
+    BAD(APPEND, ERROR_NULL, cache, NULL);
+    BAD(APPEND, ERROR_NULL, k, NULL);
+    BAD(APPEND, ERROR_NULL, v, NULL);
+    BAD(CACHE_ATTENTION, ERROR_NULL, cache, NULL);
+    BAD(CACHE_ATTENTION, ERROR_NULL, q, NULL);
+    for (enum function i = 0; i < FUNCTIONS; i++) {
+        if (i == RESET || i == APPEND) continue;
+        BAD(i, ERROR_NULL, out, NULL);
+        BAD(i, ERROR_NULL, scratch, NULL);
+        if (!functions[i].of_layer) continue;
+        BAD(i, ERROR_NULL, weights, NULL);
+        BAD(i, ERROR_NULL, x, NULL);
+    }
+    for (enum function i = 0; i < FUNCTIONS; i++) {
+        struct call serial = scene.right[i];
+        serial.pool = NULL;
+        accepted(&scene, i, &scene.right[i], "all right");
+        accepted(&scene, i, &serial, "no pool");
+    }
+}
+
+EACH(target, contract, alignment, NULL) {
+    struct scene scene;
+    set_scene(&scene, selected(target));
+    for (size_t off = 4; off < scene.kernel->align; off *= 2)
+        for (enum function i = 0; i < FUNCTIONS; i++) {
+            if (i != RESET && i != APPEND) BAD(i, ERROR_ALIGN, scratch, (char *)bad.scratch + off);
+            if (i >= APPEND) BAD(i, ERROR_ALIGN, cache, (char *)bad.cache + off);
+            if (functions[i].of_layer)
+                BAD(i, ERROR_ALIGN, weights, (const char *)bad.weights + off);
+        }
+}
+
+EACH(target, contract, ranges, NULL) {
+    struct scene scene;
+    set_scene(&scene, selected(target));
+    const size_t capacity = scene.kernel->capacity, held = scene.held, next = scene.next;
+    const struct pool none = reversed_pool(0), crowd = reversed_pool(scene.kernel->max_threads + 1);
+    for (enum function i = 0; i < RESET; i++) {
+        BAD(i, ERROR_RANGE, n, capacity + 1);
+        BAD(i, ERROR_RANGE, n, SIZE_MAX);
+        BAD(i, ERROR_RANGE, n, SIZE_MAX / 2 + 1);
+        if (i != ATTENTION) {
+            BAD(i, ERROR_RANGE, pos, held + 1); /* a gap, or past what is held */
+            BAD(i, ERROR_RANGE, pos, capacity);
+            BAD(i, ERROR_RANGE, pos, 0x7fffffff);
+            BAD(i, ERROR_RANGE, pos, SIZE_MAX); /* pos + n wraps */
+        }
+        if (i == APPEND) continue;
+        BAD(i, ERROR_RANGE, pool, &none);
+        BAD(i, ERROR_RANGE, pool, &crowd);
+    }
+    BAD(ATTENTION, ERROR_RANGE, n_kv, capacity + 1);
+    BAD(ATTENTION, ERROR_RANGE, n_kv, SIZE_MAX);
+    if (scene.kernel->exact && capacity > 1) {
+        BAD(ATTENTION, ERROR_RANGE, n, capacity - 1);
+        BAD(ATTENTION, ERROR_RANGE, n_kv, capacity - 1);
+        BAD(LAYER_ALONE, ERROR_RANGE, n, capacity - 1);
+    }
+    BAD(CACHE_ATTENTION, ERROR_RANGE, n, held + 1);
+    for (enum function i = APPEND; i <= LAYER; i++) {
+        if (i == CACHE_ATTENTION) continue;
+        BAD(i, ERROR_RANGE, n, capacity - next + 1);
+        BAD(i, ERROR_RANGE, n, SIZE_MAX - (next ? next - 1 : 0)); /* pos + n wraps */
+    }
+    /* all of that left the cache as it was */
+    struct call last = scene.right[CACHE_ATTENTION];
+    last.pos = held - 1;
+    accepted(&scene, CACHE_ATTENTION, &last, "the last position held");
+}
+
+/* Positions that a cache holds come and go as documented. */
+EACH(target, contract, cache_length, NULL) {
+    struct scene scene;
+    set_scene(&scene, selected(target));
+    if (scene.held < 4) return;
+    struct call add = scene.right[APPEND], last = scene.right[CACHE_ATTENTION];
+    last.pos = scene.held - 1;
+    add.pos = 2;
+    add.n = 0;
+    accepted(&scene, APPEND, &add, "none");
+    accepted(&scene, CACHE_ATTENTION, &last, "as many as before");
+    add.n = 1;
+    accepted(&scene, APPEND, &add, "back to 2");
+    refused(&scene, CACHE_ATTENTION, &last, ERROR_RANGE, "a position that is forgotten");
+    last.pos = 2;
+    accepted(&scene, CACHE_ATTENTION, &last, "the last position after going back");
+    accepted(&scene, RESET, &add, "again");
+    last.pos = 0;
+    refused(&scene, CACHE_ATTENTION, &last, ERROR_RANGE, "empty");
+}
+
+/* A full cache takes no more, from any call that would add. */
+EACH(target, contract, full_cache, NULL) {
+    struct scene scene;
+    set_scene(&scene, selected(target));
+    if (scene.kernel->cache_bytes > 64U << 20) return; /* time; the check is the same for all */
+    struct call more = scene.right[APPEND];
+    for (more.pos = 0; more.pos < scene.kernel->capacity; more.pos++)
+        accepted(&scene, APPEND, &more, "up to the capacity");
+    refused(&scene, APPEND, &more, ERROR_RANGE, "full");
+    refused(&scene, LAYER, &more, ERROR_RANGE, "full");
+    more.n = 0;
+    accepted(&scene, APPEND, &more, "none, at the end");
+    struct call last = scene.right[CACHE_ATTENTION];
+    last.pos = scene.kernel->capacity - 1;
+    accepted(&scene, CACHE_ATTENTION, &last, "the last position");
+}
+
+EACH(target, contract, no_rows, NULL) {
+    struct scene scene;
+    set_scene(&scene, selected(target));
+    for (enum function i = 0; i < RESET; i++) {
+        if (i < APPEND && scene.kernel->exact) continue;
+        struct call none = scene.right[i];
+        none.n = 0;
+        guard_freeze(none.out);
+        accepted(&scene, i, &none, "n = 0");
+        guard_thaw(none.out);
+    }
+}
+
+/* Memory that never was a cache, or weights, of this kernel. */
+EACH(target, contract, foreign_memory, NULL) {
+    static const int bytes[] = {0x00, 0xff, 0x7f, 0x55};
+    struct scene scene;
+    set_scene(&scene, selected(target));
+    const struct kernel *kernel = scene.kernel;
+    const struct kernel *other = kernels[(target->kernel + 1) % kernel_count];
+    const size_t own = kernel->cache_bytes, others = other->cache_bytes;
+    void *cache = guard_new(own > others ? own : others, AT_START);
+    void *weights = guard_new(kernel->weights_bytes, AT_START);
+    for (size_t b = 0; b <= sizeof bytes / sizeof *bytes; b++) {
+        if (b < sizeof bytes / sizeof *bytes) {
+            memset(cache, bytes[b], own < 4096 ? own : 4096);
+            memset(weights, bytes[b], kernel->weights_bytes < 4096 ? kernel->weights_bytes : 4096);
+        } else if (other != kernel) {
+            cr_assert_eq(other->cache_reset(cache), OK);
+        }
+        for (enum function i = APPEND; i <= LAYER; i++) BAD(i, ERROR_CACHE, cache, cache);
+        BAD(LAYER, ERROR_WEIGHTS, weights, weights);
+        BAD(LAYER_ALONE, ERROR_WEIGHTS, weights, weights);
+    }
+}
+
+EACH(target, contract, pack_weights, has_layer) {
+    const struct kernel *kernel = selected(target);
+    const struct weights right = random_weights(kernel, 5);
+    char *packed = guard_new(kernel->weights_bytes, AT_END);
+    guard_freeze(packed);
+    cr_assert_eq(kernel->pack_weights(NULL, packed), ERROR_NULL);
+    cr_assert_eq(kernel->pack_weights(&right, NULL), ERROR_NULL);
+    cr_assert_eq(kernel->pack_weights(&right, packed + 4), ERROR_ALIGN);
+    const float *(*const all)[8] = (const float *(*)[8])&right;
+    for (size_t i = 0; i < 8; i++) {
+        struct weights bad = right;
+        if (!(*all)[i]) continue; /* a bias that this kernel has not */
+        ((const float **)&bad)[i] = NULL;
+        cr_assert_eq(kernel->pack_weights(&bad, packed), ERROR_NULL, "%s: weights %zu NULL",
+                     label(kernel), i);
+    }
+}
+
+/* ---- memory, environment ---- */
+
+/* The cache is only read by attention: it may be mapped read-only. */
+EACH(target, contract, attention_only_reads_the_cache, NULL) {
+    struct scene scene;
+    set_scene(&scene, selected(target));
+    guard_freeze(scene.right[CACHE_ATTENTION].cache);
+    accepted(&scene, CACHE_ATTENTION, &scene.right[CACHE_ATTENTION], "from a frozen cache");
+}
+
+/* Everything once, the cache as before. */
+static void call_all(void *scene_) {
+    const struct scene *scene = scene_;
+    for (enum function i = 0; i < FUNCTIONS; i++)
+        accepted(scene, i, &scene->right[i], "like all others");
+    refill(scene);
+}
+
+EACH(target, contract, small_stack, NULL) {
+    struct scene scene;
+    set_scene(&scene, selected(target));
+    for (enum function i = 0; i < RESET; i++) scene.right[i].pool = NULL;
+    run_on_stack(64 << 10, call_all, &scene);
+}
+
+#if defined(__x86_64__)
+/* The caller's rounding and treatment of subnormals are neither changed nor in the way. */
+EACH(target, contract, float_control, NULL) {
+    enum { FLAGS = 0x3f, ZERO_SUBNORMALS = 0x8040, ROUND_UP = 0x4000 };
+    const unsigned usual = _mm_getcsr() & ~(unsigned)FLAGS;
+    const unsigned all[] = {usual, usual | ZERO_SUBNORMALS, usual | ROUND_UP,
+                            usual | ZERO_SUBNORMALS | ROUND_UP};
+    struct scene scene;
+    set_scene(&scene, selected(target));
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        _mm_setcsr(all[i]);
+        call_all(&scene);
+        const unsigned after = _mm_getcsr() & ~(unsigned)FLAGS;
+        _mm_setcsr(usual);
+        cr_assert_eq(after, all[i], "%s: MXCSR %#x becomes %#x", label(scene.kernel), all[i], after);
+    }
+}
+#endif
+
+/* ---- instruction sets, sizes ---- */
+
+EACH(kernel, contract, use_isa, NULL) {
+    const struct kernel *kernel = kernels[target->kernel];
+    char id[ID_SIZE], best[ID_SIZE] = "none";
+    for (size_t i = 0; isa_id(kernel, i, id); i++)
+        if (!cpu_lacks(id)) strcpy(best, id);
+    cr_assert_str_eq(kernel->isa(), best, "%s runs %s, not %s", kernel->name, kernel->isa(), best);
+    for (size_t i = 0; isa_id(kernel, i, id); i++) {
+        const char *before = kernel->isa(), *lack = cpu_lacks(id);
+        cr_assert_eq(kernel->use_isa(id), lack ? ERROR_CPU : OK, "%s %s", kernel->name, id);
+        cr_assert_str_eq(kernel->isa(), lack ? before : id);
+    }
+    const char *before = kernel->isa();
+    static const char *const wrong[] = {"", "sse", "avx", "avx2 ", "avx5122", "AVX2", "none"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        cr_assert_eq(kernel->use_isa(wrong[i]), ERROR_CPU, "%s %s", kernel->name, wrong[i]);
+    cr_assert_str_eq(kernel->isa(), before);
+    cr_assert_eq(kernel->use_isa(NULL), strcmp(best, "none") == 0 ? ERROR_CPU : OK);
+    cr_assert_str_eq(kernel->isa(), best);
+}
+
+EACH(kernel, contract, sizes, NULL) {
+    const struct kernel *kernel = kernels[target->kernel];
+    const size_t q = kernel->heads * kernel->head_dim, mixed = kernel->heads * kernel->v_head_dim;
+    const size_t k = kernel->kv_heads * kernel->head_dim;
+    const size_t v = kernel->kv_heads * kernel->v_head_dim;
+    size_t parameters = kernel->d_model * (q + k + v + mixed);
+    if (kernel->qkv_bias) parameters += q + k + v;
+    if (kernel->o_bias) parameters += kernel->d_model;
+    cr_assert_eq(kernel->parameters, kernel->has_layer ? parameters : 0);
+    cr_assert_geq(kernel->cache_bytes, kernel->capacity * (k + v) * sizeof(float));
+    cr_assert_geq(kernel->kv_bytes_per_token, (k + v) * sizeof(float));
+    if (kernel->has_layer) cr_assert_geq(kernel->weights_bytes, parameters * sizeof(float));
+    for (size_t threads = 1; threads < kernel->max_threads; threads++) {
+        cr_assert_eq(kernel->scratch_bytes(threads) % kernel->align, 0);
+        cr_assert_lt(kernel->scratch_bytes(threads), kernel->scratch_bytes(threads + 1));
+        cr_assert_leq(kernel->cache_scratch_bytes(threads), kernel->scratch_bytes(threads));
+    }
+}

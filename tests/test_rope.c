@@ -1,0 +1,96 @@
+/* Rotary positions, near and far, against sine and cosine in double. */
+#include <math.h>
+#include <string.h>
+
+#include "problem.h"
+#include "suite.h"
+
+/* Positions worth a look, as far as filling a cache up to them is cheap. Ascending. */
+enum { POSITIONS = 10 };
+static size_t positions(const struct kernel *kernel, size_t list[POSITIONS]) {
+    static const size_t all[] = {1, 2, 31, 511, 512, 15962};
+    const size_t width = kernel->kv_heads * (kernel->head_dim + kernel->v_head_dim);
+    const size_t work = kernel->heads * (kernel->head_dim + kernel->v_head_dim);
+    size_t most = kernel->capacity - 1, count = 0;
+    while (most * width > 4U << 20 || most * work > 32U << 20) most /= 2;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] < most) list[count++] = all[i];
+    if (most) list[count++] = most;
+    return count;
+}
+
+/* k rotated, by the reference. */
+static void rotated(const struct kernel *kernel, const float *k, size_t pos, float *to) {
+    struct bounded *turned = make(kernel->head_dim, sizeof *turned);
+    reference_load(k, kernel->head_dim, turned);
+    reference_rope(kernel, turned, 1, pos);
+    for (size_t d = 0; d < kernel->head_dim; d++) to[d] = (float)turned[d].value;
+}
+
+EACH(target, rope, keys, has_rope) {
+    const struct kernel *kernel = selected(target);
+    const size_t dim = kernel->head_dim;
+    float *k = make(dim, sizeof *k), *want = make(dim, sizeof *want);
+    double *got = make(kernel->kv_heads * dim, sizeof *got);
+    size_t list[POSITIONS];
+    const size_t count = positions(kernel, list);
+    fill(k, dim, 7, 1);
+    for (size_t i = 0; i < count; i++) {
+        const size_t mark = guard_mark();
+        rotated(kernel, k, list[i], want);
+        key_in_cache(kernel, k, list[i], want, got);
+        guard_release(mark);
+        for (size_t j = 0; j < kernel->kv_heads * dim; j++) {
+            const double off = fabs(got[j] - (double)want[j % dim]);
+            cr_assert_leq(off, 1e-6, "%s: position %zu, channel %zu: off by %g", label(kernel),
+                          list[i], j % dim, off);
+        }
+    }
+}
+
+/* Queries at far positions, against all but unreachable keys and a few near ones. */
+EACH(target, rope, queries, has_rope) {
+    const struct kernel *kernel = selected(target);
+    const size_t dim = kernel->head_dim, q_width = kernel->heads * dim;
+    const size_t k_width = kernel->kv_heads * dim, near = 4;
+    const struct weights weights = random_weights(kernel, 8);
+    float *q = make(dim, sizeof *q), *turned = make(dim, sizeof *turned);
+    fill(q, dim, 9, 1);
+    memset((float *)weights.wq, 0, q_width * kernel->d_model * sizeof(float));
+    if (weights.bq) memset((float *)weights.bq, 0, q_width * sizeof(float));
+    for (size_t i = 0; i < q_width; i++) /* x begins with a 1 */
+        *at(kernel, weights.wq, 0, kernel->d_model, i, q_width) = q[i % dim];
+    const void *packed = pack(kernel, &weights);
+    size_t list[POSITIONS];
+    const size_t count = positions(kernel, list);
+    for (size_t i = 0; i < count; i++) {
+        const size_t pos = list[i];
+        struct problem problem = layer_problem(kernel, pos + 1, 1, &weights, packed);
+        double square = 0;
+        rotated(kernel, q, pos, turned);
+        for (size_t d = 0; d < dim; d++) square += (double)turned[d] * (double)turned[d];
+        for (size_t j = 0; j + near < pos; j++) /* scores of -300 */
+            for (size_t d = 0; d < k_width; d++)
+                problem.k[j * k_width + d] =
+                    (float)(-300 / (kernel->scale * square)) * turned[d % dim];
+        problem.x[0] = 1;
+        float *y = make(kernel->d_model, sizeof *y);
+        struct bounded *want = make(kernel->d_model, sizeof *want);
+        run_layer(&problem, &CACHED, y);
+        layer_reference(&problem, 0, want);
+        expect_bounded(kernel, "rotated query", pos, y, want, kernel->d_model);
+    }
+}
+
+/* At position 0 nothing turns: the layer's cache is as good as one that got the key itself. */
+EACH(target, rope, position_0, has_rope) {
+    const struct kernel *kernel = selected(target);
+    float *k = make(kernel->head_dim, sizeof *k);
+    double *got = make(kernel->kv_heads * kernel->head_dim, sizeof *got);
+    if (kernel->capacity < 2) return;
+    fill(k, kernel->head_dim, 10, 1);
+    key_in_cache(kernel, k, 0, k, got);
+    for (size_t i = 0; i < kernel->kv_heads * kernel->head_dim; i++)
+        cr_assert_eq(got[i], (double)k[i % kernel->head_dim], "%s: channel %zu is %.9g, was %.9g",
+                     label(kernel), i, got[i], (double)k[i % kernel->head_dim]);
+}

@@ -1,0 +1,266 @@
+/* Where NaN and infinity go, what rows without keys give, and properties that need no reference. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "definition.h"
+#include "problem.h"
+#include "suite.h"
+
+static const struct way by_5 = {.name = "cache by 5", .cache = true, .chunk = 5};
+
+/* ---- one bad number in the input ---- */
+
+/* Where it is: row, or position; head, or KV head; channel. */
+struct spot {
+    char tensor; /* 'q', 'k' or 'v' */
+    size_t at, head, channel;
+};
+
+static float *element(const struct problem *problem, const struct spot *spot) {
+    const struct kernel *kernel = problem->kernel;
+    const size_t heads = spot->tensor == 'q' ? kernel->heads : kernel->kv_heads;
+    const size_t width = spot->tensor == 'v' ? kernel->v_head_dim : kernel->head_dim;
+    float *tensor = spot->tensor == 'q'   ? problem->q
+                    : spot->tensor == 'k' ? problem->k
+                                          : problem->v;
+    return tensor + (spot->at * heads + spot->head) * width + spot->channel;
+}
+
+static bool sees(const struct problem *problem, const struct spot *spot, size_t row, size_t head,
+                 size_t channel) {
+    const struct kernel *kernel = problem->kernel;
+    if (spot->tensor == 'q') return row == spot->at && head == spot->head;
+    const size_t position = problem->n - problem->rows + row;
+    return head * kernel->kv_heads / kernel->heads == spot->head &&
+           (!kernel->causal || spot->at <= position) &&
+           (spot->tensor == 'k' || channel == spot->channel);
+}
+
+/* Outputs that see a NaN are NaN; those that don't see the bad number keep their bits. */
+static void expect_spread(const struct problem *problem, const struct way *way,
+                          const struct spot *spot, float bad, const float *clean) {
+    const struct kernel *kernel = problem->kernel;
+    const size_t size = attention_size(problem, problem->rows);
+    float *out = make(size, sizeof *out), *place = element(problem, spot);
+    const float before = *place;
+    *place = bad;
+    attend(problem, way, out);
+    *place = before;
+    for (size_t i = 0; i < size; i++) {
+        const size_t channel = i % kernel->v_head_dim, head = i / kernel->v_head_dim % kernel->heads;
+        const size_t row = i / kernel->v_head_dim / kernel->heads;
+        const bool seen = sees(problem, spot, row, head, channel);
+        cr_assert(seen ? !isnan(bad) || isnan(out[i]) : same_float(out[i], clean[i]),
+                  "%s %s n %zu: %f in %c[%zu][%zu][%zu] makes out[%zu][%zu][%zu] %g, was %g",
+                  label(kernel), way->name, problem->n, (double)bad, spot->tensor, spot->at,
+                  spot->head, spot->channel, row, head, channel, (double)out[i], (double)clean[i]);
+    }
+    free(out);
+}
+
+EACH(target, values, bad_numbers, NULL) {
+    const struct kernel *kernel = selected(target);
+    const float bad[] = {NAN, INFINITY, -INFINITY};
+    const size_t sizes[] = {37, 600};
+    for (size_t s = 0; s < 2; s++) {
+        const size_t n = kernel->capacity < sizes[s] ? kernel->capacity : sizes[s];
+        const size_t rows = n < 9 ? n : 9;
+        const struct problem problem = attention_problem(kernel, n, rows, EVEN);
+        float *clean = make(attention_size(&problem, rows), sizeof *clean);
+        attend(&problem, &CACHED, clean);
+        /* a row, an early key, keys within and at the end of what the rows see */
+        const struct spot spots[] = {
+            {'q', rows / 2, kernel->heads - 1, kernel->head_dim - 1},
+            {'k', 0, 0, 0},
+            {'k', n - 1 - rows / 2, kernel->kv_heads - 1, kernel->head_dim / 2},
+            {'v', 0, kernel->kv_heads - 1, kernel->v_head_dim - 1},
+            {'v', n - 1 - rows / 2, 0, kernel->v_head_dim / 2},
+            {'v', n - 1, 0, 0}};
+        for (size_t i = 0; i < sizeof spots / sizeof *spots; i++)
+            for (size_t j = 0; j < sizeof bad / sizeof *bad; j++) {
+                expect_spread(&problem, &CACHED, &spots[i], bad[j], clean);
+                expect_spread(&problem, &by_5, &spots[i], bad[j], clean);
+                if (attention_fits(&problem, &DIRECT))
+                    expect_spread(&problem, &DIRECT, &spots[i], bad[j], clean);
+            }
+    }
+}
+
+/* A NaN in x reaches its own row and all that see its position, and no other. */
+EACH(target, values, bad_row_of_a_layer, has_layer) {
+    const struct kernel *kernel = selected(target);
+    const size_t n = kernel->capacity < 20 ? kernel->capacity : 20, width = kernel->d_model;
+    const size_t rows = n < 6 ? n : 6, bad = rows / 2;
+    const struct weights weights = random_weights(kernel, 6);
+    const struct problem problem =
+        layer_problem(kernel, n, rows, &weights, pack(kernel, &weights));
+    float *clean = make(rows * width, sizeof *clean), *y = make(rows * width, sizeof *y);
+    run_layer(&problem, &CACHED, clean);
+    problem.x[bad * width + width / 2] = NAN;
+    run_layer(&problem, &CACHED, y);
+    for (size_t i = 0; i < rows * width; i++)
+        cr_assert(kernel->causal && i < bad * width ? same_float(y[i], clean[i]) : isnan(y[i]),
+                  "%s: NaN in row %zu makes y[%zu][%zu] %g", label(kernel), bad, i / width,
+                  i % width, (double)y[i]);
+}
+
+/* Keys beyond the last position that a query sees, though the cache holds them. */
+EACH(target, values, keys_to_come, NULL) {
+    const struct kernel *kernel = selected(target);
+    const size_t n = kernel->capacity < 40 ? kernel->capacity : 40, pos = n / 2;
+    if (!kernel->causal || n < 2) return;
+    struct problem problem = attention_problem(kernel, n, n, EVEN);
+    const size_t q_width = kernel->heads * kernel->head_dim;
+    const size_t k_width = kernel->kv_heads * kernel->head_dim;
+    const size_t v_width = kernel->kv_heads * kernel->v_head_dim;
+    problem.n = problem.rows = problem.checked = pos;
+    float *want = make(attention_size(&problem, pos), sizeof *want);
+    attention_bits(&problem, want);
+    for (size_t i = pos * k_width; i < n * k_width; i++) problem.k[i] = i % 2 ? NAN : INFINITY;
+    for (size_t i = pos * v_width; i < n * v_width; i++) problem.v[i] = i % 2 ? NAN : -INFINITY;
+
+    void *cache = guard_new(kernel->cache_bytes, AT_END);
+    void *scratch = guard_new(kernel->cache_scratch_bytes(1), AT_END);
+    float *out = guard_new(attention_size(&problem, pos) * sizeof *out, AT_END);
+    const float *const q = problem.q;
+    cr_assert_eq(kernel->cache_reset(cache), OK);
+    cr_assert_eq(kernel->cache_append(cache, 0, n, problem.k, problem.v), OK);
+    cr_assert_eq(kernel->cache_attention(cache, 0, pos, q, out, scratch, NULL), OK);
+    expect_same(kernel, "keys to come", n, out, want, attention_size(&problem, pos));
+    /* one row alone too: decode has its own path */
+    cr_assert_eq(kernel->cache_attention(cache, pos - 1, 1, q + (pos - 1) * q_width, out, scratch,
+                                         NULL),
+                 OK);
+    const size_t row = attention_size(&problem, 1);
+    expect_same(kernel, "keys to come, one row", n, out, want + (pos - 1) * row, row);
+}
+
+/* ---- rows without a key ---- */
+
+EACH(target, values, no_keys, NULL) {
+    const struct kernel *kernel = selected(target);
+    const size_t n_q = kernel->capacity < 5 ? kernel->capacity : 5;
+    if (kernel->exact) return;
+    const struct problem problem = attention_problem(kernel, n_q, n_q, EVEN);
+    const size_t size = attention_size(&problem, n_q);
+    const float zero = 0;
+    float *want = make(size, sizeof *want), *out = guard_new(size * sizeof *out, AT_END);
+    void *scratch = guard_new(kernel->scratch_bytes(1), AT_END);
+    memset(scratch, 0xff, kernel->scratch_bytes(1));
+    for (size_t n_kv = 0; n_kv < n_q; n_kv++) {
+        /* the first rows stand before position 0 */
+        const size_t blind = kernel->causal || !n_kv ? n_q - n_kv : 0;
+        memset(out, 0xff, size * sizeof *out);
+        cr_assert_eq(kernel->attention(problem.q, n_kv ? problem.k : NULL, n_kv ? problem.v : NULL,
+                                       n_q, n_kv, out, scratch, NULL),
+                     OK);
+        for (size_t i = 0; i < attention_size(&problem, blind); i++)
+            cr_assert(memcmp(&out[i], &zero, sizeof zero) == 0, "%s: n_q %zu, n_kv %zu: [%zu] %g",
+                      label(kernel), n_q, n_kv, i, (double)out[i]);
+        if (!n_kv) continue;
+        size_t lens[5];
+        for (size_t i = blind; i < n_q; i++) lens[i - blind] = kernel->causal ? i - blind + 1 : n_kv;
+        definition_attention(kernel, problem.q + blind * kernel->heads * kernel->head_dim,
+                             problem.k, problem.v, n_q - blind, lens, want);
+        expect_same(kernel, "more queries than keys", n_kv, out + attention_size(&problem, blind),
+                    want, attention_size(&problem, n_q - blind));
+    }
+}
+
+/* ---- properties ---- */
+
+/* Equal scores weigh all keys alike: each channel is the mean of v. */
+EACH(target, values, equal_scores, NULL) {
+    const struct kernel *kernel = selected(target);
+    const size_t n = kernel->capacity < 530 ? kernel->capacity : 530;
+    const struct problem problem = attention_problem(kernel, n, 1, EVEN);
+    const size_t dim = kernel->v_head_dim, size = attention_size(&problem, 1);
+    float *out = make(size, sizeof *out);
+    memset(problem.q, 0, kernel->heads * kernel->head_dim * sizeof(float));
+    attend(&problem, &CACHED, out);
+    for (size_t i = 0; i < size; i++) {
+        const size_t column = i / dim * kernel->kv_heads / kernel->heads * dim + i % dim;
+        double sum = 0, most = 0;
+        for (size_t j = 0; j < n; j++) {
+            sum += (double)problem.v[j * kernel->kv_heads * dim + column];
+            most = fmax(most, fabs(sum));
+        }
+        const double off = fabs((double)out[i] - sum / (double)n);
+        cr_assert_leq(off, 0x1p-23 * (most + 1), "%s: [%zu] is off by %g", label(kernel), i, off);
+    }
+}
+
+/* The order of the keys doesn't matter, but for rounding. */
+EACH(target, values, order_of_keys, is_not_causal) {
+    const struct kernel *kernel = selected(target);
+    const size_t n = kernel->capacity < 100 ? kernel->capacity : 100, rows = n < 3 ? n : 3;
+    const struct problem problem = attention_problem(kernel, n, rows, EVEN);
+    struct problem reversed = problem;
+    const size_t k_width = kernel->kv_heads * kernel->head_dim;
+    const size_t v_width = kernel->kv_heads * kernel->v_head_dim;
+    const size_t size = attention_size(&problem, rows);
+    reversed.k = make(n * k_width, sizeof(float));
+    reversed.v = make(n * v_width, sizeof(float));
+    for (size_t j = 0; j < n; j++) {
+        memcpy(reversed.k + j * k_width, problem.k + (n - 1 - j) * k_width, k_width * sizeof(float));
+        memcpy(reversed.v + j * v_width, problem.v + (n - 1 - j) * v_width, v_width * sizeof(float));
+    }
+    float *out = make(size, sizeof *out);
+    struct bounded *want = make(size, sizeof *want), *bound = make(size, sizeof *bound);
+    attention_reference(&problem, NULL, want);
+    attention_reference(&reversed, NULL, bound);
+    for (size_t i = 0; i < size; i++) want[i].error = bound[i].error;
+    attend(&reversed, &CACHED, out);
+    expect_bounded(kernel, "keys reversed", n, out, want, size);
+}
+
+/* ---- kernels among each other ---- */
+
+static bool same_softmax(const struct kernel *a, const struct kernel *b) {
+    return a->head_dim == b->head_dim && a->v_head_dim == b->v_head_dim && a->causal == b->causal &&
+           a->scale == b->scale;
+}
+
+/* Attention of `kernel` computed by `other`, which has as many KV heads as heads: the heads
+ * 0..other->heads-1 of it, with k and v repeated for each head. */
+static void by_other(const struct problem *problem, const struct kernel *other, float *out) {
+    const struct kernel *kernel = problem->kernel;
+    const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim, heads = other->heads;
+    struct problem repeated = *problem;
+    repeated.kernel = other;
+    repeated.q = make(problem->rows * heads * dim, sizeof(float));
+    repeated.k = make(problem->n * heads * dim, sizeof(float));
+    repeated.v = make(problem->n * heads * v_dim, sizeof(float));
+    for (size_t h = 0; h < heads; h++) {
+        const size_t kv = h * kernel->kv_heads / kernel->heads, kv_heads = kernel->kv_heads;
+        copy_head(problem->q, problem->rows, kernel->heads, h, repeated.q, heads, h, dim);
+        copy_head(problem->k, problem->n, kv_heads, kv, repeated.k, heads, h, dim);
+        copy_head(problem->v, problem->n, kv_heads, kv, repeated.v, heads, h, v_dim);
+    }
+    attend(&repeated, &CACHED, out);
+}
+
+/* A head is attention of its own, and GQA is MHA with keys and values repeated, to the bit: against
+ * all kernels of one head, or of as many heads, with the same softmax. */
+EACH(target, values, same_as_other_kernels, NULL) {
+    const struct kernel *kernel = selected(target);
+    for (size_t i = 0; i < kernel_count; i++) {
+        const struct kernel *other = kernels[i];
+        if (other == kernel || !same_softmax(kernel, other) || other->kv_heads != other->heads ||
+            (other->heads != 1 && other->heads != kernel->heads))
+            continue;
+        const size_t least = kernel->capacity < other->capacity ? kernel->capacity : other->capacity;
+        const size_t n = least < 40 ? least : 40, rows = n < 7 ? n : 7;
+        const struct problem problem = attention_problem(kernel, n, rows, EVEN);
+        const size_t size = attention_size(&problem, rows);
+        const size_t count = rows * other->heads * other->v_head_dim;
+        float *out = make(size, sizeof *out), *want = make(count, sizeof *want);
+        float *got = make(count, sizeof *got);
+        attend(&problem, &CACHED, out);
+        by_other(&problem, other, want);
+        for (size_t h = 0; h < other->heads; h++)
+            copy_head(out, rows, kernel->heads, h, got, other->heads, h, kernel->v_head_dim);
+        expect_same(kernel, other->name, n, got, want, count);
+    }
+}

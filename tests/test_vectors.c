@@ -1,0 +1,342 @@
+/* The fixed vectors of tests/data, each with every kernel whose shape it is. */
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "problem.h"
+#include "suite.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+static const double ABSOLUTE = 2e-5, RELATIVE = 2e-5;
+
+/* ---- reading ---- */
+
+static json_t *load(const char *file) {
+    char path[64];
+    json_error_t error;
+    snprintf(path, sizeof path, "tests/data/%s.json", file);
+    json_t *cases = json_load_file(path, 0, &error);
+    cr_assert(cases, "%s:%d: %s", path, error.line, error.text);
+    return cases;
+}
+
+static size_t size_of(const json_t *in, const char *key) {
+    return (size_t)json_integer_value(json_object_get(in, key));
+}
+
+static const char *id_of(const json_t *in) { return json_string_value(json_object_get(in, "id")); }
+
+/* A tensor is one number for all, {seed, amp} of `fill`, or a list. */
+static float *tensor(const json_t *in, const char *key, size_t count) {
+    const json_t *given = json_object_get(in, key);
+    float *made = make(count, sizeof *made);
+    if (json_is_object(given))
+        fill(made, count, (uint32_t)size_of(given, "seed"),
+             (float)json_number_value(json_object_get(given, "amp")));
+    for (size_t i = 0; i < count && !json_is_object(given); i++)
+        made[i] = (float)json_number_value(json_is_array(given) ? json_array_get(given, i) : given);
+    return made;
+}
+
+/* ---- which kernels ---- */
+
+static bool same_rope(const struct kernel *kernel, const json_t *rope) {
+    if (!rope) return !kernel->rotary_dim;
+    const char *layout = json_string_value(json_object_get(rope, "layout"));
+    return kernel->rotary_dim == size_of(rope, "rotary_dim") &&
+           kernel->rope_theta == json_number_value(json_object_get(rope, "theta")) &&
+           kernel->rope_interleaved == (strcmp(layout, "interleaved") == 0);
+}
+
+static bool same_heads(const struct kernel *kernel, const json_t *in) {
+    const json_t *scale = json_object_get(in, "scale");
+    const double wanted = scale ? json_number_value(scale) : 1 / sqrt((double)kernel->head_dim);
+    return kernel->heads == size_of(in, "heads") && kernel->kv_heads == size_of(in, "kv_heads") &&
+           kernel->head_dim == size_of(in, "head_dim") &&
+           kernel->v_head_dim == size_of(in, "v_head_dim") &&
+           kernel->causal == json_boolean_value(json_object_get(in, "causal")) &&
+           fabs(kernel->scale - wanted) < 1e-15;
+}
+
+/* Attention with rope takes a layer that passes x = (q, k, v) through. */
+static bool takes_attention(const struct kernel *kernel, const json_t *in) {
+    const json_t *rope = json_object_get(in, "rope");
+    const size_t n_q = size_of(in, "n_q"), n_kv = size_of(in, "n_kv");
+    const size_t width = (kernel->heads + kernel->kv_heads) * kernel->head_dim +
+                         kernel->kv_heads * kernel->v_head_dim;
+    return same_heads(kernel, in) && n_q <= kernel->capacity && n_kv <= kernel->capacity &&
+           (!rope || (kernel->has_layer && same_rope(kernel, rope) && kernel->d_model == width)) &&
+           (!kernel->exact || n_q <= n_kv);
+}
+
+static bool takes_key(const struct kernel *kernel, const json_t *in) {
+    return kernel->has_layer && kernel->head_dim == size_of(in, "head_dim") &&
+           same_rope(kernel, json_object_get(in, "rope")) && kernel->capacity > 1 &&
+           kernel->capacity > size_of(in, "pos");
+}
+
+static bool takes_layer(const struct kernel *kernel, const json_t *in) {
+    return kernel->has_layer && same_heads(kernel, in) && kernel->d_model == size_of(in, "d_model") &&
+           kernel->qkv_bias && kernel->o_bias && !kernel->rotary_dim &&
+           kernel->capacity >= size_of(in, "n");
+}
+
+static const struct {
+    const char *file;
+    bool (*takes)(const struct kernel *kernel, const json_t *in);
+} files[] = {{"attention", takes_attention}, {"rope", takes_key}, {"layer", takes_layer}};
+
+/* No vector is left out because a spec went missing. */
+Test(vectors, all_have_a_kernel) {
+    for (size_t f = 0; f < sizeof files / sizeof *files && kernels_are_all; f++) {
+        size_t index;
+        json_t *in;
+        json_array_foreach(load(files[f].file), index, in) {
+            size_t takers = 0;
+            for (size_t i = 0; i < kernel_count; i++) takers += files[f].takes(kernels[i], in);
+            cr_assert(takers, "no spec has the shape of %s", id_of(in));
+        }
+    }
+}
+
+/* ---- comparing ---- */
+
+static bool near(double got, double want) { return fabs(got - want) <= ABSOLUTE + RELATIVE * fabs(want); }
+
+/* A case tells rows in full ("rows"), single numbers ("samples": [index, value]), the "sum" and the
+ * sum of squares ("sum_sq") of all: whatever it has is compared. */
+static void expect_vector(const struct kernel *kernel, const json_t *in, const char *way,
+                          const float *got, size_t rows, size_t width) {
+    const json_t *all = json_object_get(in, "rows"), *samples = json_object_get(in, "samples");
+    const double count = (double)(rows * width);
+    double sum = 0, squares = 0;
+    size_t compared = 0;
+    for (size_t row = 0; row < rows; row++) {
+        char key[24];
+        snprintf(key, sizeof key, "%zu", row);
+        const json_t *wanted = json_object_get(all, key);
+        for (size_t i = 0; i < width; i++) {
+            const double value = (double)got[row * width + i];
+            sum += value;
+            squares += value * value;
+            if (!wanted) continue;
+            const double want = json_number_value(json_array_get(wanted, i));
+            cr_assert(near(value, want), "%s %s %s: [%zu][%zu] is %.9g, not %.9g", label(kernel),
+                      id_of(in), way, row, i, value, want);
+            compared++;
+        }
+    }
+    for (size_t i = 0; i < json_array_size(samples); i++, compared++) {
+        const json_t *sample = json_array_get(samples, i);
+        const size_t at_index = (size_t)json_integer_value(json_array_get(sample, 0));
+        const double want = json_number_value(json_array_get(sample, 1));
+        cr_assert(near((double)got[at_index], want), "%s %s %s: [%zu] is %.9g, not %.9g",
+                  label(kernel), id_of(in), way, at_index, (double)got[at_index], want);
+    }
+    cr_assert(compared, "%s compares nothing", id_of(in));
+    if (!json_object_get(in, "sum")) return;
+    const double want_sum = json_number_value(json_object_get(in, "sum"));
+    const double want_squares = json_number_value(json_object_get(in, "sum_sq"));
+    cr_assert_leq(fabs(sum - want_sum), sqrt(count) * ABSOLUTE * 10, "%s %s %s: sum %.9g, not %.9g",
+                  label(kernel), id_of(in), way, sum, want_sum);
+    cr_assert_leq(fabs(squares - want_squares), 4 * count * ABSOLUTE, "%s %s: sum of squares",
+                  label(kernel), id_of(in));
+}
+
+/* ---- attention ---- */
+
+static const struct way attention_ways[] = {
+    {.name = "direct"},
+    {.name = "cache", .cache = true},
+    {.name = "cache by 1", .cache = true, .chunk = 1},
+    {.name = "cache by 3, 2 threads", .cache = true, .chunk = 3, .threads = 2},
+};
+
+static struct problem read_attention(const struct kernel *kernel, const json_t *in) {
+    const size_t n_q = size_of(in, "n_q"), n_kv = size_of(in, "n_kv");
+    struct problem problem = {.kernel = kernel, .n = n_kv, .rows = n_q, .checked = n_q};
+    problem.q = tensor(in, "q", n_q * kernel->heads * kernel->head_dim);
+    problem.k = tensor(in, "k", n_kv * kernel->kv_heads * kernel->head_dim);
+    problem.v = tensor(in, "v", n_kv * kernel->kv_heads * kernel->v_head_dim);
+    return problem;
+}
+
+/* More queries than keys: `attend` has no positions below 0. */
+static void attend_alone(const struct problem *problem, float *out) {
+    const struct kernel *kernel = problem->kernel;
+    void *scratch = guard_new(kernel->scratch_bytes(1), AT_END);
+    cr_assert_eq(kernel->attention(problem->q, problem->k, problem->v, problem->rows, problem->n,
+                                   out, scratch, NULL),
+                 OK);
+}
+
+/* The cache is full of `stale` (k, v) where a shorter sequence begins anew. */
+static void attend_stale(const struct problem *problem, const json_t *stale, float *out) {
+    const struct kernel *kernel = problem->kernel;
+    const size_t k_size = kernel->capacity * kernel->kv_heads * kernel->head_dim;
+    const size_t v_size = kernel->capacity * kernel->kv_heads * kernel->v_head_dim;
+    float *k = make(k_size, sizeof *k), *v = make(v_size, sizeof *v);
+    const float bad_k = strtof(json_string_value(json_array_get(stale, 0)), NULL);
+    const float bad_v = strtof(json_string_value(json_array_get(stale, 1)), NULL);
+    for (size_t i = 0; i < k_size; i++) k[i] = bad_k;
+    for (size_t i = 0; i < v_size; i++) v[i] = bad_v;
+    void *cache = guard_new(kernel->cache_bytes, AT_END);
+    void *scratch = guard_new(kernel->cache_scratch_bytes(1), AT_END);
+    cr_assert_eq(kernel->cache_reset(cache), OK);
+    cr_assert_eq(kernel->cache_append(cache, 0, kernel->capacity, k, v), OK);
+    cr_assert_eq(kernel->cache_append(cache, 0, problem->n, problem->k, problem->v), OK);
+    cr_assert_eq(kernel->cache_attention(cache, problem->n - problem->rows, problem->rows,
+                                         problem->q, out, scratch, NULL),
+                 OK);
+}
+
+/* A layer that passes x = (q, k, v) through, and the attention in y's first channels. */
+static void attend_layer(const struct problem *problem, const struct way *way, float *out) {
+    const struct kernel *kernel = problem->kernel;
+    const size_t width = kernel->d_model, dim = kernel->head_dim, v_dim = kernel->v_head_dim;
+    const size_t q = kernel->heads * dim, k = kernel->kv_heads * dim, v = kernel->kv_heads * v_dim;
+    const size_t mixed = kernel->heads * v_dim, n = problem->n;
+    const struct weights weights = zero_weights(kernel);
+    struct problem layer = *problem;
+    layer.x = make(n * width, sizeof(float));
+    const struct {
+        const float *matrix, *from;
+        size_t first, count;
+    } parts[] = {{weights.wq, problem->q, 0, q},
+                 {weights.wk, problem->k, q, k},
+                 {weights.wv, problem->v, q + k, v}};
+    for (size_t p = 0; p < 3; p++)
+        for (size_t i = 0; i < parts[p].count; i++) {
+            *at(kernel, parts[p].matrix, parts[p].first + i, width, i, parts[p].count) = 1;
+            for (size_t row = 0; row < n; row++)
+                layer.x[row * width + parts[p].first + i] = parts[p].from[row * parts[p].count + i];
+        }
+    for (size_t i = 0; i < mixed; i++) *at(kernel, weights.wo, i, mixed, i, width) = 1;
+    layer.packed = pack(kernel, &weights);
+    float *y = make(n * width, sizeof *y);
+    run_layer(&layer, way, y);
+    copy_head(y, n, width, 0, out, mixed, 0, 1);
+    for (size_t i = 1; i < mixed; i++) copy_head(y, n, width, i, out, mixed, i, 1);
+}
+
+static void attention_case(const struct kernel *kernel, const json_t *in) {
+    const struct problem problem = read_attention(kernel, in);
+    const json_t *stale = json_object_get(in, "stale"), *nan_in_v = json_object_get(in, "nan_in_v");
+    const size_t rows = problem.rows, width = kernel->heads * kernel->v_head_dim;
+    float *out = make(rows * width, sizeof *out);
+    if (problem.n < rows) {
+        attend_alone(&problem, out);
+        expect_vector(kernel, in, "alone", out, rows, width);
+        return;
+    }
+    if (stale) {
+        attend_stale(&problem, stale, out);
+        expect_vector(kernel, in, "stale", out, rows, width);
+    }
+    for (size_t i = 0; i < sizeof attention_ways / sizeof *attention_ways; i++) {
+        const struct way *way = &attention_ways[i];
+        if (nan_in_v) problem.v[json_integer_value(nan_in_v)] = NAN;
+        if (json_object_get(in, "rope")) {
+            if (!layer_fits(&problem, way)) continue;
+            attend_layer(&problem, way, out);
+        } else {
+            if (!attention_fits(&problem, way)) continue;
+            attend(&problem, way, out);
+        }
+        if (!nan_in_v) {
+            expect_vector(kernel, in, way->name, out, rows, width);
+            continue;
+        }
+        const size_t channel = size_of(in, "nan_channel");
+        for (size_t j = 0; j < rows * width; j++)
+            cr_assert_eq(isnan(out[j]) != 0, j % kernel->v_head_dim == channel, "%s %s [%zu]: %g",
+                         label(kernel), id_of(in), j, (double)out[j]);
+    }
+}
+
+static void each_attention_case(const struct kernel *kernel) {
+    size_t index;
+    json_t *in;
+    json_array_foreach(load("attention"), index, in) {
+        const size_t mark = guard_mark();
+        if (takes_attention(kernel, in)) attention_case(kernel, in);
+        guard_release(mark);
+    }
+}
+
+EACH(target, vectors, attention, NULL) {
+    const struct kernel *kernel = selected(target);
+    each_attention_case(kernel);
+#if defined(__x86_64__)
+    const unsigned usual = _mm_getcsr();
+    _mm_setcsr(usual | 0x8040); /* the caller flushes subnormals to zero */
+    each_attention_case(kernel);
+    _mm_setcsr(usual);
+#endif
+}
+
+/* ---- rope, layer ---- */
+
+EACH(target, vectors, rope, has_rope) {
+    const struct kernel *kernel = selected(target);
+    size_t index;
+    json_t *in;
+    json_array_foreach(load("rope"), index, in) {
+        if (!takes_key(kernel, in)) continue;
+        const size_t mark = guard_mark();
+        const float *k = tensor(in, "k", kernel->head_dim);
+        const float *want = tensor(in, "want", kernel->head_dim);
+        double *got = make(kernel->kv_heads * kernel->head_dim, sizeof *got);
+        key_in_cache(kernel, k, size_of(in, "pos"), want, got);
+        for (size_t i = 0; i < kernel->kv_heads * kernel->head_dim; i++) {
+            const double wanted = (double)want[i % kernel->head_dim];
+            cr_assert_leq(fabs(got[i] - wanted), 1e-6 * fmax(1, fabs(wanted)),
+                          "%s %s: [%zu] is %.9g, not %.9g", label(kernel), id_of(in), i, got[i],
+                          wanted);
+        }
+        guard_release(mark);
+    }
+}
+
+/* A matrix [outputs][inputs] into one that the kernel takes. */
+static const float *turned(const struct kernel *kernel, const float *from, size_t inputs,
+                           size_t outputs) {
+    float *to = make(inputs * outputs, sizeof *to);
+    for (size_t o = 0; o < outputs; o++)
+        for (size_t i = 0; i < inputs; i++)
+            *at(kernel, to, i, inputs, o, outputs) = from[o * inputs + i];
+    return to;
+}
+
+EACH(target, vectors, layer, has_layer) {
+    const struct kernel *kernel = selected(target);
+    size_t index;
+    json_t *in;
+    json_array_foreach(load("layer"), index, in) {
+        if (!takes_layer(kernel, in)) continue;
+        const size_t mark = guard_mark(), width = kernel->d_model, n = size_of(in, "n");
+        const float *projection = tensor(in, "in_proj_weight", 3 * width * width);
+        const float *bias = tensor(in, "in_proj_bias", 3 * width);
+        const float *out_projection = tensor(in, "out_proj_weight", width * width);
+        struct weights weights = {.bq = bias, .bk = bias + width, .bv = bias + 2 * width};
+        weights.wq = turned(kernel, projection, width, width);
+        weights.wk = turned(kernel, projection + width * width, width, width);
+        weights.wv = turned(kernel, projection + 2 * width * width, width, width);
+        weights.wo = turned(kernel, out_projection, width, width);
+        weights.bo = tensor(in, "out_proj_bias", width);
+        struct problem problem = {.kernel = kernel, .n = n, .rows = n, .weights = weights};
+        problem.packed = pack(kernel, &weights);
+        problem.x = tensor(in, "x", n * width);
+        float *y = make(n * width, sizeof *y);
+        for (size_t i = 0; i < sizeof attention_ways / sizeof *attention_ways; i++) {
+            const struct way *way = &attention_ways[i];
+            if (!layer_fits(&problem, way) || (way->chunk && !kernel->causal)) continue;
+            run_layer(&problem, way, y);
+            expect_vector(kernel, in, way->name, y, n, width);
+        }
+        guard_release(mark);
+    }
+}
