@@ -216,7 +216,7 @@ end
 -- Includes of the header are dropped where the header itself carries the code.
 local function single_file(shape, env, header, parts)
     local code = table.concat(parts):gsub('#include "' .. shape.name .. '%.h"\n', "")
-    local usage = ("\n/* Define %s_IMPLEMENTATION in exactly one C file before including this one. */\n")
+    local usage = ("\n/* Define %s_IMPLEMENTATION in exactly one C file before this header. */\n")
         :format(env.NAME)
     local guard = ("#ifdef %s_IMPLEMENTATION\n#ifndef %s_IMPLEMENTED\n#define %s_IMPLEMENTED\n")
         :format(env.NAME, env.NAME, env.NAME)
@@ -231,7 +231,8 @@ local function manifest(shape, env, origin, files)
             tile_rows = own.rows, reasons = own.reasons }
     end
     for _, file in ipairs(files) do
-        listed[#listed + 1] = { name = file.name, bytes = #file.text, sha256 = attnc.sha256(file.text) }
+        local hash = attnc.sha256(file.text)
+        listed[#listed + 1] = { name = file.name, bytes = #file.text, sha256 = hash }
     end
     local body = {
         name = shape.name, spec = origin.spec_text, shape = shape, memory = env.memory,
@@ -245,7 +246,7 @@ local function manifest(shape, env, origin, files)
     return attnc.json(body)
 end
 
--- What tells packed memory of this shape from any other: never the instruction sets, which share it.
+-- What tells packed memory of this shape from any other. The instruction sets share it.
 local function mark(kind, shape)
     local rope = shape.rope or { theta = 0.0, rotary_dim = 0, layout = "" }
     local facts = { kind, "layout 1", shape.capacity, shape.d_model, shape.heads, shape.kv_heads,
@@ -264,7 +265,8 @@ function emit.files(shape, origin)
     for index, isa in ipairs(env.isas) do
         parts[index] = kernel_text(shape, env, isa)
     end
-    local dispatch = ('#include "%s.h"\n'):format(name) .. run("internal", env) .. run("dispatch", env)
+    local dispatch = ('#include "%s.h"\n'):format(name)
+        .. run("internal", env) .. run("dispatch", env)
     local files = {}
     local function add(file, text)
         files[#files + 1] = { name = file, text = text }

@@ -4,7 +4,7 @@
 -- plan.isas()            -> all of them, in order: the later one runs if the CPU has several
 -- plan.layout(shape)     -> the memory map that every instruction set shares (floats and bytes)
 -- plan.make(shape, isa)  -> tile choices, with `reasons`: array of {field, value, why}
--- plan.memory(shape)     -> byte counts, parameters and FLOPs for the header, `attnc info`, manifest
+-- plan.memory(shape)     -> byte counts, parameters, FLOPs: for the header, `attnc info`, manifest
 --
 -- All sizes are integers; the spec's limits keep every one of them below 2^47.
 local plan = {}
@@ -101,12 +101,13 @@ local function largest_divisor(n, limit)
     end
 end
 
--- How many steps of head_dim one loop body holds: all of it where the body stays within 16 KiB of
--- code (about 6 bytes for an fma, 8 for a load), else the largest divisor, else 8 and a remainder.
+-- How many steps of head_dim one loop body holds: as many as the decoded-instruction cache keeps
+-- (about 500 instructions; a longer body measured 3 to 15 % slower), a divisor of head_dim if there
+-- is a good one, else 8 and a remainder.
 local function unroll_of(shape, rows, vectors)
     local limit = shape.unroll
     if limit == "full" then
-        limit = 16384 // (rows * vectors * 6 + (rows + vectors) * 8)
+        limit = math.max(8, 500 // (rows * vectors + rows + vectors))
     end
     local divisor = largest_divisor(shape.head_dim, limit)
     if divisor < 4 and shape.head_dim > limit then
@@ -121,8 +122,8 @@ local function check_tile(own, isa)
     local fits = keys <= plan.KEY_TILE and plan.KEY_TILE % keys == 0
         or keys % plan.KEY_TILE == 0 and plan.BLOCK % keys == 0
     if not fits then
-        error({ message = ("field 'tile.score_vectors' = %d: %d lanes of %s make %d keys; right is a "
-            .. "number that divides %d keys, or a multiple of it that divides %d"):format(
+        error({ message = ("field 'tile.score_vectors' = %d: %d lanes of %s make %d keys; right "
+            .. "is a number that divides %d keys, or a multiple of it that divides %d"):format(
             own.score_vectors, isa.lanes, isa.id, keys, plan.KEY_TILE, plan.BLOCK) })
     end
 end
@@ -140,14 +141,8 @@ function plan.make(shape, isa)
     end
 
     local tile_vectors = plan.KEY_TILE // isa.lanes
-    local rows, vectors = base.score_rows, base.score_vectors
-    local why = "accumulators hide the FMA latency"
-    if vectors > tile_vectors and (shape.head_dim >= 128 or layout.head_floats * 4 > 1 << 20) then
-        rows, vectors = rows * vectors // tile_vectors, tile_vectors
-        why = "long streams: one key tile at a time, more rows for each"
-    end
-    choose("score_rows", rows, why)
-    choose("score_vectors", vectors, why)
+    choose("score_rows", base.score_rows, "with the vectors: enough sums to hide the FMA latency")
+    choose("score_vectors", base.score_vectors, "one broadcast of q serves so many vectors")
     choose("value_vectors",
         math.max(1, math.min(base.value_vectors, base.accumulators // p.score_rows)),
         "two or more vectors a row share one broadcast; rows times vectors fit the registers")
@@ -157,13 +152,18 @@ function plan.make(shape, isa)
         big and "keys and values exceed L2: several query tiles share each key block"
             or "keys and values stay in L2")
 
-    -- Narrow tiles (fewer rows, one key tile at a time) serve the tails and decode.
-    p.narrow = {}
+    -- Each row count has a wide tile, and a narrow one that stays within one key tile: for the
+    -- last keys, and for decode, where keys must be read in one forward stream.
+    p.wide, p.narrow = {}, {}
     p.rows = row_counts(p.score_rows, layout.group, function(count)
-        return count <= p.score_rows or count * tile_vectors <= base.accumulators
+        return count * tile_vectors <= base.accumulators
     end)
     for _, count in ipairs(p.rows) do
         p.narrow[count] = largest_divisor(tile_vectors, math.max(1, base.accumulators // count))
+        p.wide[count] = p.score_vectors > tile_vectors and p.score_vectors or p.narrow[count]
+    end
+    if p.score_vectors <= tile_vectors then
+        p.wide[p.score_rows] = p.score_vectors
     end
     p.project_counts = row_counts(p.project_rows, 1, function()
         return true
@@ -174,7 +174,7 @@ function plan.make(shape, isa)
             largest_divisor(plan.PANEL // isa.lanes, math.max(1, base.accumulators // count))
     end
     choose("unroll", unroll_of(shape, p.score_rows, p.score_vectors),
-        "steps of head_dim in one loop body, within 16 KiB of code")
+        "steps of head_dim in one loop body: within the decoded-instruction cache")
 
     -- bytes of one worker's scratch, every array on a cache line
     local function line(floats)

@@ -81,6 +81,17 @@ $   for _, line in ipairs(isa.functions.reduce_max) do
 $   end
 }
 $ end
+$ local transposes = isa.functions and isa.functions.transpose
+$ if transposes then
+
+/* target[c * ${TILE} + i] = source[i * stride + c] for ${W} rows and columns */
+static inline ${ID}_CODE void ${id}_transpose(const float *source, size_t stride, float *target)
+{
+$   for _, line in ipairs(transposes) do
+    ${line:gsub("KEY_TILE", tostring(TILE))}
+$   end
+}
+$ end
 $ -- exp2 in units that the path needs: the magic path keeps y / 2 and multiplies by 2^(n + 1).
 $ local half = not has.scale_unless_below and 0.5 or 1
 $ local c = { 0x1p0, 0x1.62e424p-1, 0x1.ebf9b0p-3, 0x1.c6ba92p-5, 0x1.3ced02p-7, 0x1.5ab260p-10 }
@@ -153,11 +164,10 @@ $     end
 $   end
 }
 $ end
-$ score_tile(own.score_rows, own.score_vectors, own.unroll)
 $ for _, rows in ipairs(own.rows) do
-$   if rows ~= own.score_rows or own.score_vectors * W > TILE then
-$     score_tile(rows, own.narrow[rows], rows == own.score_rows and own.unroll or math.min(own.unroll, 8))
-$   end
+$   local unroll = rows == own.rows[1] and own.unroll or math.min(own.unroll, 8)
+$   score_tile(rows, own.wide[rows], unroll)
+$   if own.narrow[rows] ~= own.wide[rows] then score_tile(rows, own.narrow[rows], unroll) end
 $ end
 
 /* Softmax of one block of scores for `rows` rows, of which row r sees the first limit[r] keys.
@@ -166,35 +176,43 @@ $ end
 static ${ID}_TILE void ${id}_softmax(float *s, float *m, float *l, float *decay, int rows,
                              const int *limit)
 {
-    for (int r = 0; r < rows; r++, s += ${STRIDE}, l += 16) {
+    /* the maxima first: their latencies overlap from row to row */
+    for (int r = 0; r < rows; r++) {
+        float *const row = s + r * ${STRIDE};
         const int visible = limit[r];
         const int full = visible / ${W} * ${W};
-        const int keys = (visible + 15) / 16 * 16;
         ${vec} ${each(4, function(i) return ("max%d = %s"):format(i, set1("m[r]")) end)};
         int j = 0;
         for (; j + ${4 * W} <= full; j += ${4 * W}) {
 $ for i = 0, 3 do
-            max${i} = ${max(load(("s + j + %d"):format(i * W)), "max" .. i)};
+            max${i} = ${max(load(("row + j + %d"):format(i * W)), "max" .. i)};
 $ end
         }
         for (; j < full; j += ${W})
-            max0 = ${max(load("s + j"), "max0")};
+            max0 = ${max(load("row + j"), "max0")};
+$ if W > 1 then
         if (j < visible) {
-            const ${vec} tail = ${select_first("visible - j", load("s + j"), negative_infinity())};
-            ${store("s + j", "tail")};
+            const ${vec} tail = ${select_first("visible - j", load("row + j"), negative_infinity())};
+            ${store("row + j", "tail")};
             max1 = ${max("tail", "max1")};
             j += ${W};
         }
-        for (; j < keys; j += ${W})
-            ${store("s + j", negative_infinity())};
-        const float greatest = ${reduce_max(max(max("max0", "max1"), max("max2", "max3")))};
-        const float a = ${first(call("exp2", set1("m[r] - greatest")))};
-        const ${vec} shift = ${set1("greatest")};
+$ end
+        for (; j % 16 != 0; j += ${W})
+            ${store("row + j", negative_infinity())};
+        {
+            const float greatest = ${reduce_max(max(max("max0", "max1"), max("max2", "max3")))};
+            decay[r] = ${first(call("exp2", set1("m[r] - greatest")))};
+            m[r] = greatest;
+        }
+    }
+    for (int r = 0; r < rows; r++, s += ${STRIDE}, l += 16) {
+        const int keys = (limit[r] + 15) / 16 * 16;
+        const ${vec} shift = ${set1("m[r]")}, a = ${set1("decay[r]")};
         ${vec} ${each(sums, function(i) return ("sum%d = %s"):format(i, zero()) end)};
-        m[r] = greatest;
-        decay[r] = a;
+        int j = 0;
 $ local together = math.max(4, sums) -- vectors in flight
-        for (j = 0; j + ${together * W} <= keys; j += ${together * W}) {
+        for (; j + ${together * W} <= keys; j += ${together * W}) {
 $ for i = 0, together - 1 do
             const ${vec} p${i} = ${call("exp2", sub(load(("s + j + %d"):format(i * W)), "shift"))};
 $ end
@@ -213,7 +231,7 @@ $   end
         }
 $ end
 $ for i = 0, sums - 1 do
-        ${store(("l + %d"):format(i * W), fma(load(("l + %d"):format(i * W)), set1("a"), "sum" .. i))};
+        ${store(("l + %d"):format(i * W), fma(load(("l + %d"):format(i * W)), "a", "sum" .. i))};
 $ end
     }
 }
@@ -306,7 +324,7 @@ $   end
 $   value_calls[rows] = calls
 $ end
 $ for _, rows in ipairs(own.rows) do
-$   local narrow = own.narrow[rows]
+$   local wide, narrow = own.wide[rows] * W, own.narrow[rows] * W -- in keys
 
 /* One block of keys for ${rows} rows: scores, softmax, values. `alone`: no other tile will read
  * these keys, so they are read in one forward stream. */
@@ -317,26 +335,25 @@ static ${ID}_CODE void ${id}_block_${rows}(const float *q, const float *kv, int 
     const int keys = limit[${rows - 1}];
     const float *const v = kv + (size_t)block_keys * ${hd};
     int j = 0;
-$   if rows == own.score_rows and own.score_vectors * W > TILE then
+$   if wide > TILE then
     if (!alone)
-        for (; j + ${own.score_vectors * W - TILE} < keys; j += ${own.score_vectors * W})
-            ${id}_score_${rows}x${own.score_vectors}(q, kv + (size_t)j * ${hd}, s + j);
+        for (; j + ${wide - TILE} < keys; j += ${wide})
+            ${id}_score_${rows}x${own.wide[rows]}(q, kv + (size_t)j * ${hd}, s + j);
 $   else
     (void)alone;
+$     narrow = wide
 $   end
-$   local wide = narrow
-$   if rows == own.score_rows and own.score_vectors * W <= TILE then wide = own.score_vectors end
-$   if wide * W == TILE then
-    for (; j < keys; j += ${TILE})
-        ${id}_score_${rows}x${wide}(q, kv + (size_t)j * ${hd}, s + j);
+    for (; j < keys; j += ${narrow})
+$   if narrow == TILE then
+        ${id}_score_${rows}x${narrow // W}(q, kv + (size_t)j * ${hd}, s + j);
 $   else
-    for (; j < keys; j += ${wide * W})
-        ${id}_score_${rows}x${wide}(q, kv + (size_t)(j / ${TILE}) * ${TILE * hd} + j % ${TILE}, s + j);
+        ${id}_score_${rows}x${narrow // W}(q, kv + (size_t)(j / ${TILE}) * ${TILE * hd} + j % ${TILE}, s + j);
 $   end
     ${id}_softmax(s, m, l, decay, ${rows}, limit);
 $   for _, tile in ipairs(value_calls[rows]) do
 $     local at = tile.panel > 0 and ("v + (size_t)block_keys * %d"):format(tile.panel) or "v"
-    ${id}_${tile.tile}(s, ${at}${tile.column > 0 and " + " .. tile.column or ""}, o${tile.panel + tile.column > 0 and " + " .. tile.panel + tile.column or ""}, decay, limit);
+$     local from, to = tile.column, tile.panel + tile.column
+    ${id}_${tile.tile}(s, ${at}${from > 0 and " + " .. from or ""}, o${to > 0 and " + " .. to or ""}, decay, limit);
 $   end
 }
 $ end
@@ -368,8 +385,16 @@ static ${ID}_CODE void ${id}_attend(const ${name}_call *call, size_t kv_head, si
     for (size_t r = 0; r < rows; r++) {
         const size_t position = (first_row + r) / ${group}, head = kv_head * ${group} + (first_row + r) % ${group};
         const float *const source = call->q + (position * ${shape.heads} + head) * ${hd};
-        for (int d = 0; d < ${hd}; d++)
-            q[r * ${own.query_stride} + (size_t)d] = source[d] * ${float(query_scale)};
+        float *const scaled = q + r * ${own.query_stride};
+$ local whole_q = hd // W * W
+$ if whole_q > 0 then
+        for (int d = 0; d < ${whole_q}; d += ${W})
+            ${store("scaled + d", mul(load("source + d"), set1(float(query_scale))))};
+$ end
+$ if whole_q < hd then
+        for (int d = ${whole_q}; d < ${hd}; d++)
+            scaled[d] = source[d] * ${float(query_scale)};
+$ end
         m[r] = -FLT_MAX;
     }
     memset(o, 0, rows * ${layout.value_width} * sizeof(float));
@@ -444,7 +469,7 @@ $ end
  * ${BLOCK} keys is followed by its values. Channels past v_head_dim are zero. */
 static ${ID}_CODE void ${id}_pack(const float *k, const float *v, size_t pos, size_t n, float *kv)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n;) {
         const size_t block = (pos + i) / ${BLOCK}, key = (pos + i) % ${BLOCK};
 $ if layout.blocks > 1 then
         const size_t block_keys = block < ${layout.blocks - 1} ? ${BLOCK} : ${layout.last_block_keys};
@@ -454,20 +479,41 @@ $ end
         float *const block_kv = kv + block * ${BLOCK * (hd + layout.value_width)};
         float *const tile = block_kv + key / ${TILE} * ${TILE * hd} + key % ${TILE};
         float *const values = block_kv + block_keys * ${hd};
-        const float *const key_row = k + i * ${shape.kv_heads * hd};
-        const float *const value_row = v + i * ${shape.kv_heads * dv};
-        for (int d = 0; d < ${hd}; d++)
-            tile[d * ${TILE}] = key_row[d];
-$ for _, panel in ipairs(layout.panels) do
-        {
-            float *const row = values + ${panel.offset > 0 and "block_keys * " .. panel.offset .. " + " or ""}key * ${panel.width};
-$   local count = math.min(panel.width, dv - panel.offset)
-            memcpy(row, value_row${panel.offset > 0 and " + " .. panel.offset or ""}, ${count} * sizeof(float));
-$   if count < panel.width then
-            memset(row + ${count}, 0, ${panel.width - count} * sizeof(float));
+        const float *const key_rows = k + i * ${shape.kv_heads * hd};
+        const float *const value_rows = v + i * ${shape.kv_heads * dv};
+        size_t rows = 1;
+$ local squares = transposes and hd // W * W or 0 -- channels that whole squares cover
+$ if squares > 0 then
+        if (key % ${W} == 0 && n - i >= ${W}) {
+            rows = ${W};
+            for (int d = 0; d < ${squares}; d += ${W})
+                ${id}_transpose(key_rows + d, ${shape.kv_heads * hd}, tile + d * ${TILE});
+$   if squares < hd then
+            for (int r = 0; r < ${W}; r++)
+                for (int d = ${squares}; d < ${hd}; d++)
+                    tile[d * ${TILE} + r] = key_rows[r * ${shape.kv_heads * hd} + d];
 $   end
+        } else {
+            for (int d = 0; d < ${hd}; d++)
+                tile[d * ${TILE}] = key_rows[d];
         }
+$ else
+        for (int d = 0; d < ${hd}; d++)
+            tile[d * ${TILE}] = key_rows[d];
 $ end
+        for (size_t r = 0; r < rows; r++) {
+            const float *const source = value_rows + r * ${shape.kv_heads * dv};
+$ for _, panel in ipairs(layout.panels) do
+$   local count = math.min(panel.width, dv - panel.offset)
+$   local at = panel.offset > 0 and ("block_keys * %d + "):format(panel.offset) or ""
+$   local from = panel.offset > 0 and " + " .. panel.offset or ""
+            memcpy(values + ${at}(key + r) * ${panel.width}, source${from}, ${count} * sizeof(float));
+$   if count < panel.width then
+            memset(values + ${at}(key + r) * ${panel.width} + ${count}, 0, ${panel.width - count} * sizeof(float));
+$   end
+$ end
+        }
+        i += rows;
     }
 }
 $ if shape.emit == "layer" then

@@ -234,9 +234,8 @@ static void *garbage(const struct way *way, size_t bytes) {
 }
 
 static void *scratch(const struct problem *problem, const struct way *way) {
-    const size_t threads = way->threads ? way->threads : 1;
-    return garbage(way, way->cache ? problem->kernel->cache_scratch_bytes(threads)
-                                   : problem->kernel->scratch_bytes(threads));
+    return garbage(way, way->cache ? problem->kernel->cache_scratch_bytes(way->threads)
+                                   : problem->kernel->scratch_bytes(way->threads));
 }
 
 /* A copy that must not be written, unless `open`. */

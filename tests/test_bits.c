@@ -113,7 +113,7 @@ EACH(target, bits, callers_at_once, NULL) {
         problems[i] = attention_problem(kernel, n, n < 5 ? n : 5, (enum kind)(i % KINDS));
         callers[i] = (struct caller){.kernel = kernel, .problem = problems};
         callers[i].out = make(attention_size(&problems[i], problems[i].rows), sizeof(float));
-        callers[i].scratch = guard_new(kernel->cache_scratch_bytes(1), AT_END);
+        callers[i].scratch = guard_new(kernel->cache_scratch_bytes(0), AT_END);
         callers[i].cache = guard_new(kernel->cache_bytes, AT_END);
     }
     const struct pool pool = threads_pool(CALLERS);

@@ -376,9 +376,9 @@ EACH(kernel, contract, sizes, NULL) {
     cr_assert_geq(kernel->cache_bytes, kernel->capacity * (k + v) * sizeof(float));
     cr_assert_geq(kernel->kv_bytes_per_token, (k + v) * sizeof(float));
     if (kernel->has_layer) cr_assert_geq(kernel->weights_bytes, parameters * sizeof(float));
-    for (size_t threads = 1; threads < kernel->max_threads; threads++) {
+    for (size_t threads = 0; threads < kernel->max_threads; threads++) {
         cr_assert_eq(kernel->scratch_bytes(threads) % kernel->align, 0);
-        cr_assert_lt(kernel->scratch_bytes(threads), kernel->scratch_bytes(threads + 1));
+        cr_assert_leq(kernel->scratch_bytes(threads), kernel->scratch_bytes(threads + 1));
         cr_assert_leq(kernel->cache_scratch_bytes(threads), kernel->scratch_bytes(threads));
     }
 }

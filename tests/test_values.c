@@ -121,7 +121,7 @@ EACH(target, values, keys_to_come, NULL) {
     for (size_t i = pos * v_width; i < n * v_width; i++) problem.v[i] = i % 2 ? NAN : -INFINITY;
 
     void *cache = guard_new(kernel->cache_bytes, AT_END);
-    void *scratch = guard_new(kernel->cache_scratch_bytes(1), AT_END);
+    void *scratch = guard_new(kernel->cache_scratch_bytes(0), AT_END);
     float *out = guard_new(attention_size(&problem, pos) * sizeof *out, AT_END);
     const float *const q = problem.q;
     cr_assert_eq(kernel->cache_reset(cache), OK);
@@ -146,8 +146,8 @@ EACH(target, values, no_keys, NULL) {
     const size_t size = attention_size(&problem, n_q);
     const float zero = 0;
     float *want = make(size, sizeof *want), *out = guard_new(size * sizeof *out, AT_END);
-    void *scratch = guard_new(kernel->scratch_bytes(1), AT_END);
-    memset(scratch, 0xff, kernel->scratch_bytes(1));
+    void *scratch = guard_new(kernel->scratch_bytes(0), AT_END);
+    memset(scratch, 0xff, kernel->scratch_bytes(0));
     for (size_t n_kv = 0; n_kv < n_q; n_kv++) {
         /* the first rows stand before position 0 */
         const size_t blind = kernel->causal || !n_kv ? n_q - n_kv : 0;

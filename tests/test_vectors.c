@@ -167,7 +167,7 @@ static struct problem read_attention(const struct kernel *kernel, const json_t *
 /* More queries than keys: `attend` has no positions below 0. */
 static void attend_alone(const struct problem *problem, float *out) {
     const struct kernel *kernel = problem->kernel;
-    void *scratch = guard_new(kernel->scratch_bytes(1), AT_END);
+    void *scratch = guard_new(kernel->scratch_bytes(0), AT_END);
     cr_assert_eq(kernel->attention(problem->q, problem->k, problem->v, problem->rows, problem->n,
                                    out, scratch, NULL),
                  OK);
@@ -184,7 +184,7 @@ static void attend_stale(const struct problem *problem, const json_t *stale, flo
     for (size_t i = 0; i < k_size; i++) k[i] = bad_k;
     for (size_t i = 0; i < v_size; i++) v[i] = bad_v;
     void *cache = guard_new(kernel->cache_bytes, AT_END);
-    void *scratch = guard_new(kernel->cache_scratch_bytes(1), AT_END);
+    void *scratch = guard_new(kernel->cache_scratch_bytes(0), AT_END);
     cr_assert_eq(kernel->cache_reset(cache), OK);
     cr_assert_eq(kernel->cache_append(cache, 0, kernel->capacity, k, v), OK);
     cr_assert_eq(kernel->cache_append(cache, 0, problem->n, problem->k, problem->v), OK);

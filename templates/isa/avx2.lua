@@ -23,6 +23,27 @@ return {
         accumulators = 12,
     },
     functions = {
+        -- 8 x 8, by pairs, quadruples, halves
+        transpose = {
+            "__m256 r[8], t[8];",
+            "for (int i = 0; i < 8; i++)",
+            "    r[i] = _mm256_loadu_ps(source + (size_t)i * stride);",
+            "for (int i = 0; i < 8; i += 2) {",
+            "    t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);",
+            "    t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);",
+            "}",
+            "for (int i = 0; i < 8; i += 4)",
+            "    for (int j = 0; j < 2; j++) {",
+            "        r[i + 2 * j] = _mm256_shuffle_ps(t[i + j], t[i + j + 2], 0x44);",
+            "        r[i + 2 * j + 1] = _mm256_shuffle_ps(t[i + j], t[i + j + 2], 0xee);",
+            "    }",
+            "for (int i = 0; i < 4; i++) {",
+            "    _mm256_storeu_ps(target + i * KEY_TILE,",
+            "                     _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));",
+            "    _mm256_storeu_ps(target + (i + 4) * KEY_TILE,",
+            "                     _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));",
+            "}",
+        },
         reduce_max = {
             "__m128 m = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));",
             "m = _mm_max_ps(m, _mm_movehl_ps(m, m));",
