@@ -81,12 +81,11 @@ function plan.layout(shape)
     return layout
 end
 
--- Row counts of the tiles that are written: any number of rows is cut greedily into these.
-local function row_counts(largest, group, fits)
+-- Row counts of the tiles that are written, falling: any number of rows is cut greedily into these.
+local function row_counts(largest)
     local counts = {}
     for rows = largest, 1, -1 do
-        local power_of_two = rows & (rows - 1) == 0
-        if rows == largest or power_of_two or (rows == group and fits(rows)) then
+        if rows == largest or rows & (rows - 1) == 0 then
             counts[#counts + 1] = rows
         end
     end
@@ -148,26 +147,37 @@ function plan.make(shape, isa)
         "two or more vectors a row share one broadcast; rows times vectors fit the registers")
     choose("project_rows", base.project_rows, "rows times a panel's vectors fill the registers")
     local big = layout.head_floats * 4 > 1 << 20
-    choose("query_rows", p.score_rows * (big and 8 or 2),
-        big and "keys and values exceed L2: several query tiles share each key block"
-            or "keys and values stay in L2")
+    choose("query_rows", math.max(p.score_rows * (big and 8 or 4), math.min(layout.group, 128)),
+        "rows that share each block of keys: from L2 where all keys do not fit, a group's in decode")
 
     -- Each row count has a wide tile, and a narrow one that stays within one key tile: for the
-    -- last keys, and for decode, where keys must be read in one forward stream.
-    p.wide, p.narrow = {}, {}
-    p.rows = row_counts(p.score_rows, layout.group, function(count)
-        return count * tile_vectors <= base.accumulators
-    end)
+    -- last keys, and for decode, where keys must be read in one forward stream. A group of heads
+    -- that is no such count gets a tile of its own for decode, where its sums fit the registers.
+    p.rows, p.decode_only, p.wide, p.narrow = row_counts(p.score_rows), {}, {}, {}
+    local most = math.max(base.accumulators, isa.registers * 2 // 3)
+    local function has_rows(count)
+        for _, rows in ipairs(p.rows) do
+            if rows == count then
+                return true
+            end
+        end
+    end
+    if not has_rows(layout.group) and layout.group <= most then
+        p.decode_only[layout.group] = true
+        p.rows[#p.rows + 1] = layout.group
+        table.sort(p.rows, function(a, b)
+            return a > b
+        end)
+    end
     for _, count in ipairs(p.rows) do
-        p.narrow[count] = largest_divisor(tile_vectors, math.max(1, base.accumulators // count))
-        p.wide[count] = p.score_vectors > tile_vectors and p.score_vectors or p.narrow[count]
+        p.narrow[count] = largest_divisor(tile_vectors, math.max(1, most // count))
+        local wide = p.score_vectors > tile_vectors and not p.decode_only[count]
+        p.wide[count] = wide and p.score_vectors or p.narrow[count]
     end
     if p.score_vectors <= tile_vectors then
         p.wide[p.score_rows] = p.score_vectors
     end
-    p.project_counts = row_counts(p.project_rows, 1, function()
-        return true
-    end)
+    p.project_counts = row_counts(p.project_rows)
     p.project_vectors = {}
     for _, count in ipairs(p.project_counts) do
         p.project_vectors[count] =
@@ -183,6 +193,10 @@ function plan.make(shape, isa)
     p.query_stride = line(shape.head_dim)
     local largest = math.max(p.query_rows, p.rows[1])
     p.query_rows = largest
+    p.value_tiles = {} -- vectors of a value tile by row count
+    for _, count in ipairs(p.rows) do
+        p.value_tiles[count] = math.max(1, math.min(p.value_vectors, most // count))
+    end
     p.scratch = { q = 0 }
     p.scratch.o = p.scratch.q + largest * p.query_stride
     p.scratch.l = p.scratch.o + largest * layout.value_width

@@ -182,11 +182,20 @@ $ if layer then
 $ end
 } ${name}_job;
 
+/* Rows of a chunk: fewer than the kernels' own number if threads would stand idle. */
+static size_t ${name}_step(const ${name}_kernels *kernels, size_t rows, size_t threads)
+{
+    const size_t chunks = (threads + ${NAME}_KV_HEADS - 1) / ${NAME}_KV_HEADS;
+    const size_t step = (rows + chunks - 1) / chunks;
+    return step < kernels->query_rows ? step : kernels->query_rows;
+}
+
 /* Items: query chunks, KV head by KV head, dealt out in turn: causal chunks grow steadily. */
 static void ${name}_attend_task(void *argument, size_t index)
 {
     const ${name}_job *const job = (const ${name}_job *)argument;
-    const size_t step = job->kernels->query_rows, rows = job->call.n * ${layout.group};
+    const size_t rows = job->call.n * ${layout.group};
+    const size_t step = ${name}_step(job->kernels, rows, job->threads);
     const size_t chunks = (rows + step - 1) / step;
     float *const scratch = job->scratch + index * (${NAME}_THREAD_BYTES / sizeof(float));
     for (size_t item = index; item < chunks * ${NAME}_KV_HEADS; item += job->threads) {

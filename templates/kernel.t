@@ -257,21 +257,22 @@ $   local all = {}
 $   for i = 0, rows - 1 do all[#all + 1] = i end
 
 /* o[i][c] = decay[i] * o[i][c] + sum over keys j < limit[i] of p[i][j] * v[j][c], in order of j;
- * ${rows} rows, ${vectors * W} channels of a panel ${width} wide; limits never fall from row to row */
+ * ${rows} rows, ${vectors * W} channels of a panel ${width} wide; limits never fall from row to row;
+ * `first`: o is +0, whatever lies there */
 static ${ID}_TILE void ${id}_${id_tile}(const float *p, const float *v, float *o, const float *decay,
-                         const int *limit)
+                         const int *limit, int first)
 {
 $   for i = 0, rows - 1 do
-    ${vec} ${each(vectors, function(j) return ("o%d_%d"):format(i, j) end)};
+    ${vec} ${each(vectors, function(j) return ("o%d_%d = %s"):format(i, j, zero()) end)};
 $   end
+    if (!first) {
 $   for i = 0, rows - 1 do
-    {
-        const ${vec} a = ${set1(("decay[%d]"):format(i))};
+        const ${vec} a${i} = ${set1(("decay[%d]"):format(i))};
 $     for j = 0, vectors - 1 do
-        o${i}_${j} = ${mul(load(("o + %d"):format(i * layout.value_width + j * W)), "a")};
+        o${i}_${j} = ${mul(load(("o + %d"):format(i * layout.value_width + j * W)), "a" .. i)};
 $     end
-    }
 $   end
+    }
     int j = 0;
     for (; j + 4 <= limit[0]; j += 4, p += 4, v += ${4 * width}) {
 $   for t = 0, 3 do
@@ -313,7 +314,7 @@ $ for _, rows in ipairs(own.rows) do
 $   local calls = {}
 $   for _, panel in ipairs(layout.panels) do
 $     local vectors = panel.width // W
-$     local wide = math.min(vectors, own.value_vectors)
+$     local wide = math.min(vectors, own.value_tiles[rows])
 $     for first = 0, vectors - 1, wide do
 $       local count = math.min(wide, vectors - first)
 $       calls[#calls + 1] = {
@@ -330,7 +331,7 @@ $   local wide, narrow = own.wide[rows] * W, own.narrow[rows] * W -- in keys
  * these keys, so they are read in one forward stream. */
 static ${ID}_CODE void ${id}_block_${rows}(const float *q, const float *kv, int block_keys, float *s,
                             float *o, float *m, float *l, float *decay, const int *limit,
-                            int alone)
+                            int first, int alone)
 {
     const int keys = limit[${rows - 1}];
     const float *const v = kv + (size_t)block_keys * ${hd};
@@ -353,7 +354,7 @@ $   end
 $   for _, tile in ipairs(value_calls[rows]) do
 $     local at = tile.panel > 0 and ("v + (size_t)block_keys * %d"):format(tile.panel) or "v"
 $     local from, to = tile.column, tile.panel + tile.column
-    ${id}_${tile.tile}(s, ${at}${from > 0 and " + " .. from or ""}, o${to > 0 and " + " .. to or ""}, decay, limit);
+    ${id}_${tile.tile}(s, ${at}${from > 0 and " + " .. from or ""}, o${to > 0 and " + " .. to or ""}, decay, limit, first);
 $   end
 }
 $ end
@@ -361,7 +362,10 @@ $ end
 static inline ${ID}_CODE int ${id}_tile_rows(size_t left)
 {
 $ for i, rows in ipairs(own.rows) do
-$   if i < #own.rows then
+$   if own.decode_only[rows] then
+    if (left == ${rows})
+        return ${rows};
+$   elseif i < #own.rows then
     if (left >= ${rows})
         return ${rows};
 $   end
@@ -397,7 +401,6 @@ $ if whole_q < hd then
 $ end
         m[r] = -FLT_MAX;
     }
-    memset(o, 0, rows * ${layout.value_width} * sizeof(float));
     memset(l, 0, rows * 16 * sizeof(float));
 $ if shape.causal then
     {
@@ -434,7 +437,7 @@ $ end
 $ for i, count in ipairs(own.rows) do
             ${i == #own.rows and "default" or "case " .. count}:
                 ${id}_block_${count}(q + r * ${own.query_stride}, block_kv, block_keys, s, o + r * ${layout.value_width}, m + r,
-                    l + r * 16, decay, limit, (size_t)tile == rows);
+                    l + r * 16, decay, limit, block == 0, (size_t)tile == rows);
                 break;
 $ end
             }
