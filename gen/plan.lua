@@ -148,7 +148,7 @@ function plan.make(shape, isa)
     choose("project_rows", base.project_rows, "rows times a panel's vectors fill the registers")
     local big = layout.head_floats * 4 > 1 << 20
     choose("query_rows", math.max(p.score_rows * (big and 8 or 4), math.min(layout.group, 128)),
-        "rows that share each block of keys: from L2 where all keys do not fit, a group's in decode")
+        "rows that share each block of keys: where all do not fit L2, or in decode")
 
     -- Each row count has a wide tile, and a narrow one that stays within one key tile: for the
     -- last keys, and for decode, where keys must be read in one forward stream. A group of heads

@@ -92,6 +92,21 @@ $   for _, line in ipairs(transposes) do
 $   end
 }
 $ end
+
+/* l[i] += l[i + w] for w = 8, 4, 2, 1: the sum of 16 partial sums */
+static inline ${ID}_CODE float ${id}_fold(float *l)
+{
+$ if isa.functions and isa.functions.fold then
+$   for _, line in ipairs(isa.functions.fold) do
+    ${line}
+$   end
+$ else
+    for (int w = 8; w > 0; w /= 2)
+        for (int i = 0; i < w; i++)
+            l[i] += l[i + w];
+    return l[0];
+$ end
+}
 $ -- exp2 in units that the path needs: the magic path keeps y / 2 and multiplies by 2^(n + 1).
 $ local half = not has.scale_unless_below and 0.5 or 1
 $ local c = { 0x1p0, 0x1.62e424p-1, 0x1.ebf9b0p-3, 0x1.c6ba92p-5, 0x1.3ced02p-7, 0x1.5ab260p-10 }
@@ -447,16 +462,13 @@ $ end
     for (size_t r = 0; r < rows; r++) {
         const size_t position = (first_row + r) / ${group}, head = kv_head * ${group} + (first_row + r) % ${group};
         float *const target = call->out + (position * ${shape.heads} + head) * ${dv};
-        float *const sum = l + r * 16;
         const float *const source = o + r * ${layout.value_width};
         if (${shape.causal and "n_kv == 0 || call->pos + (ptrdiff_t)position < 0" or "n_kv == 0"}) { /* no key is visible */
             memset(target, 0, ${dv} * sizeof(float));
             continue;
         }
-        for (int width = 8; width > 0; width /= 2)
-            for (int i = 0; i < width; i++)
-                sum[i] += sum[i + width];
-        const ${vec} scale = ${set1("1.0f / sum[0]")};
+        const float sum = ${id}_fold(l + r * 16);
+        const ${vec} scale = ${set1("1.0f / sum")};
 $ local whole = dv // W * W
 $ if whole > 0 then
         for (int c = 0; c < ${whole}; c += ${W})
@@ -509,8 +521,15 @@ $ end
 $ for _, panel in ipairs(layout.panels) do
 $   local count = math.min(panel.width, dv - panel.offset)
 $   local at = panel.offset > 0 and ("block_keys * %d + "):format(panel.offset) or ""
-$   local from = panel.offset > 0 and " + " .. panel.offset or ""
-            memcpy(values + ${at}(key + r) * ${panel.width}, source${from}, ${count} * sizeof(float));
+$   local copied = count // W * W
+$   if copied > 0 then
+            for (int c = 0; c < ${copied}; c += ${W})
+                ${store(("values + %s(key + r) * %d + c"):format(at, panel.width), load(("source + %d + c"):format(panel.offset)))};
+$   end
+$   if copied < count then
+            for (int c = ${copied}; c < ${count}; c++)
+                values[${at}(key + r) * ${panel.width} + (size_t)c] = source[${panel.offset} + c];
+$   end
 $   if count < panel.width then
             memset(values + ${at}(key + r) * ${panel.width} + ${count}, 0, ${panel.width - count} * sizeof(float));
 $   end

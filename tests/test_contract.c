@@ -245,6 +245,7 @@ EACH(target, contract, full_cache, NULL) {
 }
 
 EACH(target, contract, no_rows, NULL) {
+    fprintf(stderr,"at %s\n", kernels[target->kernel]->name);
     struct scene scene;
     set_scene(&scene, selected(target));
     for (enum function i = 0; i < RESET; i++) {

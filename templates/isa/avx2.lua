@@ -1,6 +1,31 @@
 -- AVX2 with FMA (Haswell, Zen and later): 8 lanes, 16 registers.
 local lane_mask =
     "_mm256_cmpgt_epi32(_mm256_set1_epi32($1), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))"
+
+-- 8 x 8: by pairs, by quadruples, by halves. Unrolled, so that it stays in registers.
+local transpose = {}
+local function line(pattern, ...)
+    transpose[#transpose + 1] = pattern:format(...)
+end
+for i = 0, 7 do
+    line("const __m256 r%d = _mm256_loadu_ps(source + %d * stride);", i, i)
+end
+for i = 0, 7, 2 do
+    line("const __m256 p%d = _mm256_unpacklo_ps(r%d, r%d);", i, i, i + 1)
+    line("const __m256 p%d = _mm256_unpackhi_ps(r%d, r%d);", i + 1, i, i + 1)
+end
+for i = 0, 7, 4 do
+    for j = 0, 3 do
+        line("const __m256 q%d = _mm256_shuffle_ps(p%d, p%d, %s);", i + j, i + j // 2,
+            i + j // 2 + 2, j % 2 == 0 and "0x44" or "0xee")
+    end
+end
+for i = 0, 3 do
+    local store = "_mm256_storeu_ps(target + %d * KEY_TILE, _mm256_permute2f128_ps(q%d, q%d, %s));"
+    line(store, i, i, i + 4, "0x20")
+    line(store, i + 4, i, i + 4, "0x31")
+end
+
 return {
     id = "avx2",
     order = 20,
@@ -23,26 +48,12 @@ return {
         accumulators = 12,
     },
     functions = {
-        -- 8 x 8, by pairs, quadruples, halves
-        transpose = {
-            "__m256 r[8], t[8];",
-            "for (int i = 0; i < 8; i++)",
-            "    r[i] = _mm256_loadu_ps(source + (size_t)i * stride);",
-            "for (int i = 0; i < 8; i += 2) {",
-            "    t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);",
-            "    t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);",
-            "}",
-            "for (int i = 0; i < 8; i += 4)",
-            "    for (int j = 0; j < 2; j++) {",
-            "        r[i + 2 * j] = _mm256_shuffle_ps(t[i + j], t[i + j + 2], 0x44);",
-            "        r[i + 2 * j + 1] = _mm256_shuffle_ps(t[i + j], t[i + j + 2], 0xee);",
-            "    }",
-            "for (int i = 0; i < 4; i++) {",
-            "    _mm256_storeu_ps(target + i * KEY_TILE,",
-            "                     _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));",
-            "    _mm256_storeu_ps(target + (i + 4) * KEY_TILE,",
-            "                     _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));",
-            "}",
+        transpose = transpose,
+        fold = {
+            "const __m256 y = _mm256_add_ps(_mm256_loadu_ps(l), _mm256_loadu_ps(l + 8));",
+            "__m128 z = _mm_add_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));",
+            "z = _mm_add_ps(z, _mm_movehl_ps(z, z));",
+            "return _mm_cvtss_f32(_mm_add_ss(z, _mm_movehdup_ps(z)));",
         },
         reduce_max = {
             "__m128 m = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));",

@@ -1,5 +1,40 @@
 -- AVX-512 F, BW, DQ and VL (Skylake-X, Zen 4 and later): 16 lanes, 32 registers.
 local lane_mask = "(__mmask16)((1u << ($1)) - 1u)"
+
+-- 16 x 16: by pairs, by quadruples, and twice by 128-bit parts. Unrolled, so that it stays in
+-- registers.
+local transpose = {}
+local function line(pattern, ...)
+    transpose[#transpose + 1] = pattern:format(...)
+end
+for i = 0, 15 do
+    line("const __m512 r%d = _mm512_loadu_ps(source + %d * stride);", i, i)
+end
+for i = 0, 15, 2 do
+    line("const __m512d p%d = _mm512_castps_pd(_mm512_unpacklo_ps(r%d, r%d));", i, i, i + 1)
+    line("const __m512d p%d = _mm512_castps_pd(_mm512_unpackhi_ps(r%d, r%d));", i + 1, i, i + 1)
+end
+for i = 0, 15, 4 do
+    for j = 0, 3 do
+        local half = j % 2 == 0 and "lo" or "hi"
+        local a, b = i + j // 2, i + j // 2 + 2
+        line("const __m512 q%d = _mm512_castpd_ps(_mm512_unpack%s_pd(p%d, p%d));",
+            i + j, half, a, b)
+    end
+end
+for i = 0, 15, 8 do
+    for j = 0, 3 do
+        local a, b = i + j, i + j + 4
+        line("const __m512 t%d = _mm512_shuffle_f32x4(q%d, q%d, 0x88);", a, a, b)
+        line("const __m512 t%d = _mm512_shuffle_f32x4(q%d, q%d, 0xdd);", b, a, b)
+    end
+end
+for j = 0, 7 do
+    local store = "_mm512_storeu_ps(target + %d * KEY_TILE, _mm512_shuffle_f32x4(t%d, t%d, %s));"
+    line(store, j, j, j + 8, "0x88")
+    line(store, j + 8, j, j + 8, "0xdd")
+end
+
 return {
     id = "avx512",
     order = 30,
@@ -26,33 +61,14 @@ return {
         accumulators = 20,
     },
     functions = {
-        -- 16 x 16, by pairs, quadruples, and twice by 128-bit parts
-        transpose = {
-            "__m512 r[16], t[16];",
-            "for (int i = 0; i < 16; i++)",
-            "    r[i] = _mm512_loadu_ps(source + (size_t)i * stride);",
-            "for (int i = 0; i < 16; i += 2) {",
-            "    t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);",
-            "    t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);",
-            "}",
-            "for (int i = 0; i < 16; i += 4)",
-            "    for (int j = 0; j < 2; j++) {",
-            "        const __m512d a = _mm512_castps_pd(t[i + j]);",
-            "        const __m512d b = _mm512_castps_pd(t[i + j + 2]);",
-            "        r[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));",
-            "        r[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));",
-            "    }",
-            "for (int i = 0; i < 16; i += 8)",
-            "    for (int j = 0; j < 4; j++) {",
-            "        t[i + j] = _mm512_shuffle_f32x4(r[i + j], r[i + j + 4], 0x88);",
-            "        t[i + j + 4] = _mm512_shuffle_f32x4(r[i + j], r[i + j + 4], 0xdd);",
-            "    }",
-            "for (int j = 0; j < 8; j++) {",
-            "    r[j] = _mm512_shuffle_f32x4(t[j], t[j + 8], 0x88);",
-            "    r[j + 8] = _mm512_shuffle_f32x4(t[j], t[j + 8], 0xdd);",
-            "}",
-            "for (int i = 0; i < 16; i++)",
-            "    _mm512_storeu_ps(target + i * KEY_TILE, r[i]);",
+        transpose = transpose,
+        fold = {
+            "const __m512 x = _mm512_loadu_ps(l);",
+            "const __m256 high = _mm512_extractf32x8_ps(x, 1);",
+            "const __m256 y = _mm256_add_ps(_mm512_castps512_ps256(x), high);",
+            "__m128 z = _mm_add_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));",
+            "z = _mm_add_ps(z, _mm_movehl_ps(z, z));",
+            "return _mm_cvtss_f32(_mm_add_ss(z, _mm_movehdup_ps(z)));",
         },
     },
     ops = {
