@@ -44,17 +44,36 @@ endif
 
 lint_c = $(wildcard gen/*.c tests/*.c tests/*/*.c examples/*/*.c)
 lint_h = $(wildcard gen/*.h tests/*.h tests/*/*.h examples/*/*.h)
-lint_sh = .ci/setup .ci/run examples/demo $(filter-out %.mk %.c %.h,$(wildcard tests/build/*))
-lint_flags = -std=c11 -D_XOPEN_SOURCE=700 -Igen -Itests \
+lint_sh = .ci/setup .ci/run examples/demo tests/build/run tests/build/summary
+# Two written kernels, for the programs that include one.
+lint_flags = -std=c11 -D_XOPEN_SOURCE=700 -Igen -Itests -Iout/lint -DBUILD='"$(GEN_OUT)"' \
+	-DHEADER='"stories260k.h"' -DNAME=stories260k -DUPPER=STORIES260K \
 	$(shell pkg-config --cflags lua5.4 jansson libmd criterion)
+lint_criterion = '-DTest(...)=void test(void)' '-DParameterizedTest(parameter, ...)=void test(parameter)' \
+	'-DParameterizedTestParameters(...)=struct criterion_test_params test(void)'
 
-lint:
+lint: lint-format lint-lua lint-sh lint-cppcheck lint-tidy
+
+lint-format:
 	clang-format --dry-run -Werror $(lint_c) $(lint_h)
-	luacheck -q --no-cache gen templates/isa specs
+
+lint-lua:
+	luacheck -q --no-cache --no-color gen templates/isa specs tests
+
+lint-sh:
 	shellcheck $(lint_sh)
-	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr -j2 \
+
+lint-cppcheck:
+	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr -j2 $(lint_criterion) \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem $(lint_c)
-	printf '%s\n' $(lint_c) | xargs -P2 -n2 sh -c 'clang-tidy --quiet "$$@" -- $(lint_flags)' tidy
+
+lint-tidy: attnc
+	@./attnc specs/stories260k.lua -o out/lint >/dev/null
+	@./attnc specs/gpt2-small.lua -o out/lint >/dev/null
+	@echo 'clang-tidy --quiet, $(words $(lint_c)) files'
+	@printf '%s\n' $(lint_c) | \
+		xargs -P2 -I FILE clang-tidy --quiet FILE -- $(lint_flags) 2>out/lint/log || \
+		{ cat out/lint/log; exit 1; }
 
 install: attnc
 	install -D -m 755 attnc $(DESTDIR)$(PREFIX)/bin/attnc
@@ -62,4 +81,5 @@ install: attnc
 clean:
 	rm -rf out attnc
 
-.PHONY: all setup setup-build demo check lint install clean
+.PHONY: all setup setup-build demo check install clean \
+	lint lint-format lint-lua lint-sh lint-cppcheck lint-tidy

@@ -14,7 +14,7 @@ plan.BLOCK = 512
 -- Keys of one packed key tile, columns of one packed weight panel, and the padding of values:
 -- the same on every instruction set, so that packed memory outlives a change of it.
 plan.KEY_TILE = 32
-plan.PANEL = 32
+plan.PANEL = 64
 plan.VALUE_PANEL = 64
 plan.VALUE_PAD = 16
 plan.ALIGN = 64

@@ -1,5 +1,5 @@
--- Falcon 7B: hidden_size 4544, num_attention_heads 71, multi_query (one KV head) in its config.json,
--- rotary positions at the default theta of 10000, projections without bias.
+-- Falcon 7B: hidden_size 4544, num_attention_heads 71, multi_query (one KV head) in its config.json
+-- with rotary positions at the default theta of 10000; projections without bias.
 return {
   name = "falcon_7b",
   d_model = 4544,

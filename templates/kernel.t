@@ -415,6 +415,14 @@ $ if whole_q < hd then
             scaled[d] = source[d] * ${float(query_scale)};
 $ end
         m[r] = -FLT_MAX;
+$ if has.prefetch then
+        /* what will be written, and the query that another call needs next */
+        for (int c = 0; c < ${dv}; c += 16)
+            ${prefetch(("call->out + (position * %d + head) * %d + c"):format(shape.heads, dv))};
+        if (position + rows / ${group} < call->n)
+            for (int d = 0; d < ${hd}; d += 16)
+                ${prefetch(("source + rows / %d * %d + d"):format(group, shape.heads * hd))};
+$ end
     }
     memset(l, 0, rows * 16 * sizeof(float));
 $ if shape.causal then
@@ -558,7 +566,7 @@ $     end
 $     if bias then
     w += ${PANEL};
 $     end
-$     local unroll = math.min(depth, 4)
+$     local unroll = math.min(depth, 8)
     for (int d = 0; d < ${depth // unroll * unroll}; d += ${unroll}, x += ${unroll}, w += ${unroll * PANEL}) {
 $     local function step(t)
         {

@@ -245,7 +245,7 @@ EACH(target, contract, full_cache, NULL) {
 }
 
 EACH(target, contract, no_rows, NULL) {
-    fprintf(stderr,"at %s\n", kernels[target->kernel]->name);
+
     struct scene scene;
     set_scene(&scene, selected(target));
     for (enum function i = 0; i < RESET; i++) {
@@ -258,13 +258,25 @@ EACH(target, contract, no_rows, NULL) {
     }
 }
 
+/* A kernel whose cache this one cannot take; the same one if there is no other. */
+static const struct kernel *stranger(size_t index) {
+    const struct kernel *own = kernels[index];
+    for (size_t i = index + 1; i < index + kernel_count; i++) {
+        const struct kernel *other = kernels[i % kernel_count];
+        if (other->capacity != own->capacity || other->kv_heads != own->kv_heads ||
+            other->head_dim != own->head_dim || other->v_head_dim != own->v_head_dim)
+            return other;
+    }
+    return own;
+}
+
 /* Memory that never was a cache, or weights, of this kernel. */
 EACH(target, contract, foreign_memory, NULL) {
     static const int bytes[] = {0x00, 0xff, 0x7f, 0x55};
     struct scene scene;
     set_scene(&scene, selected(target));
     const struct kernel *kernel = scene.kernel;
-    const struct kernel *other = kernels[(target->kernel + 1) % kernel_count];
+    const struct kernel *other = stranger(target->kernel);
     const size_t own = kernel->cache_bytes, others = other->cache_bytes;
     void *cache = guard_new(own > others ? own : others, AT_START);
     void *weights = guard_new(kernel->weights_bytes, AT_START);

@@ -44,17 +44,20 @@ static int vocabulary_read(vocabulary *words, FILE *file, int count) {
     return 0;
 }
 
-/* The text of `token` after `previous`. */
+/* The text of `token` after `previous`: <0xNN> is a byte. */
 static void print_token(const vocabulary *words, int previous, int token) {
     const char *piece = words->pieces[token];
-    unsigned byte;
-    char end;
+    char *end;
     if (previous == START_TOKEN && piece[0] == ' ')
         piece++;
-    if (sscanf(piece, "<0x%2X%c", &byte, &end) == 2 && end == '>')
-        putchar((int)byte);
-    else
-        fputs(piece, stdout);
+    if (strncmp(piece, "<0x", 3) == 0) {
+        const long byte = strtol(piece + 3, &end, 16);
+        if (strcmp(end, ">") == 0) {
+            putchar((int)byte);
+            return;
+        }
+    }
+    fputs(piece, stdout);
 }
 
 static int most_likely(const float *logits, int count) {

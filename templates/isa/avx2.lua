@@ -62,6 +62,7 @@ return {
         },
     },
     ops = {
+        prefetch = "_mm_prefetch((const char *)($1), _MM_HINT_T0)",
         zero = "_mm256_setzero_ps()",
         set1 = "_mm256_set1_ps($1)",
         load = "_mm256_loadu_ps($1)",

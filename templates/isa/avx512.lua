@@ -57,7 +57,7 @@ return {
         score_rows = 5,
         score_vectors = 4,
         value_vectors = 4,
-        project_rows = 8,
+        project_rows = 5,
         accumulators = 20,
     },
     functions = {
@@ -72,6 +72,7 @@ return {
         },
     },
     ops = {
+        prefetch = "_mm_prefetch((const char *)($1), _MM_HINT_T0)",
         zero = "_mm512_setzero_ps()",
         set1 = "_mm512_set1_ps($1)",
         load = "_mm512_loadu_ps($1)",
