@@ -7,6 +7,9 @@ $ local W, BLOCK, TILE, STRIDE = isa.lanes, plan.BLOCK, plan.KEY_TILE, plan.SCOR
 $ local hd, dv, group = shape.head_dim, shape.v_head_dim, layout.group
 $ local sums = 16 // W -- vectors that hold the 16 partial sums of the softmax
 $ local vec = isa.vector
+$ local function at(base, offset) -- a pointer's text
+$   return offset == 0 and base or ("%s + %d"):format(base, offset)
+$ end
 $ local function each(n, item) -- "a0, a1, a2": item(0), item(1), ...
 $   local list = {}
 $   for i = 0, n - 1 do list[#list + 1] = item(i) end
@@ -151,7 +154,7 @@ $   end
 $   local function step(d)
     {
 $     for j = 0, vectors - 1 do
-        const ${vec} k${j} = ${load(("k + %d"):format(d * TILE + key_offset(j)))};
+        const ${vec} k${j} = ${load(at("k", d * TILE + key_offset(j)))};
 $     end
 $     for i = 0, rows - 1 do
         const ${vec} q${i} = ${set1(("q[%d]"):format(i * own.query_stride + d))};
@@ -174,7 +177,7 @@ $   for d = 0, unroll - 1 do step(d) end
 $   for d = 0, hd - whole - 1 do step(d) end
 $   for i = 0, rows - 1 do
 $     for j = 0, vectors - 1 do
-    ${store(("s + %d"):format(i * STRIDE + j * W), ("s%d_%d"):format(i, j))};
+    ${store(at("s", i * STRIDE + j * W), ("s%d_%d"):format(i, j))};
 $     end
 $   end
 }
@@ -200,7 +203,7 @@ static ${ID}_TILE void ${id}_softmax(float *s, float *m, float *l, float *decay,
         int j = 0;
         for (; j + ${4 * W} <= full; j += ${4 * W}) {
 $ for i = 0, 3 do
-            max${i} = ${max(load(("row + j + %d"):format(i * W)), "max" .. i)};
+            max${i} = ${max(load(at("row + j", i * W)), "max" .. i)};
 $ end
         }
         for (; j < full; j += ${W})
@@ -229,24 +232,24 @@ $ end
 $ local together = math.max(4, sums) -- vectors in flight
         for (; j + ${together * W} <= keys; j += ${together * W}) {
 $ for i = 0, together - 1 do
-            const ${vec} p${i} = ${call("exp2", sub(load(("s + j + %d"):format(i * W)), "shift"))};
+            const ${vec} p${i} = ${call("exp2", sub(load(at("s + j", i * W)), "shift"))};
 $ end
 $ for i = 0, together - 1 do
-            ${store(("s + j + %d"):format(i * W), "p" .. i)};
+            ${store(at("s + j", i * W), "p" .. i)};
             sum${i % sums} = ${add("sum" .. i % sums, "p" .. i)};
 $ end
         }
 $ if together > sums then
         for (; j < keys; j += 16) {
 $   for i = 0, sums - 1 do
-            const ${vec} p${i} = ${call("exp2", sub(load(("s + j + %d"):format(i * W)), "shift"))};
-            ${store(("s + j + %d"):format(i * W), "p" .. i)};
+            const ${vec} p${i} = ${call("exp2", sub(load(at("s + j", i * W)), "shift"))};
+            ${store(at("s + j", i * W), "p" .. i)};
             sum${i} = ${add("sum" .. i, "p" .. i)};
 $   end
         }
 $ end
 $ for i = 0, sums - 1 do
-        ${store(("l + %d"):format(i * W), fma(load(("l + %d"):format(i * W)), "a", "sum" .. i))};
+        ${store(at("l", i * W), fma(load(at("l", i * W)), "a", "sum" .. i))};
 $ end
     }
 }
@@ -259,7 +262,7 @@ $   if value_tiles[id_tile] then return id_tile end
 $   value_tiles[id_tile] = true
 $   local function key(t, row_list, indent)
 $     for j = 0, vectors - 1 do
-        ${indent}const ${vec} v${j} = ${load(("v + %d"):format(t * width + j * W))};
+        ${indent}const ${vec} v${j} = ${load(at("v", t * width + j * W))};
 $     end
 $     for _, i in ipairs(row_list) do
         ${indent}const ${vec} p${i} = ${set1(("p[%d]"):format(i * STRIDE + t))};
@@ -284,7 +287,7 @@ $   end
 $   for i = 0, rows - 1 do
         const ${vec} a${i} = ${set1(("decay[%d]"):format(i))};
 $     for j = 0, vectors - 1 do
-        o${i}_${j} = ${mul(load(("o + %d"):format(i * layout.value_width + j * W)), "a" .. i)};
+        o${i}_${j} = ${mul(load(at("o", i * layout.value_width + j * W)), "a" .. i)};
 $     end
 $   end
     }
@@ -303,7 +306,7 @@ $   if rows > 1 then
     /* the diagonal: row by row, exactly the keys that each one sees */
     for (; j < limit[${rows - 1}]; j++, p++, v += ${width}) {
 $     for c = 0, vectors - 1 do
-        const ${vec} v${c} = ${load(("v + %d"):format(c * W))};
+        const ${vec} v${c} = ${load(at("v", c * W))};
 $     end
 $     for i = 1, rows - 1 do
         if (j < limit[${i}]) {
@@ -317,7 +320,7 @@ $     end
 $   end
 $   for i = 0, rows - 1 do
 $     for c = 0, vectors - 1 do
-    ${store(("o + %d"):format(i * layout.value_width + c * W), ("o%d_%d"):format(i, c))};
+    ${store(at("o", i * layout.value_width + c * W), ("o%d_%d"):format(i, c))};
 $     end
 $   end
 }
@@ -367,9 +370,8 @@ $   else
 $   end
     ${id}_softmax(s, m, l, decay, ${rows}, limit);
 $   for _, tile in ipairs(value_calls[rows]) do
-$     local at = tile.panel > 0 and ("v + (size_t)block_keys * %d"):format(tile.panel) or "v"
-$     local from, to = tile.column, tile.panel + tile.column
-    ${id}_${tile.tile}(s, ${at}${from > 0 and " + " .. from or ""}, o${to > 0 and " + " .. to or ""}, decay, limit, first);
+$     local panel = tile.panel > 0 and ("v + (size_t)block_keys * %d"):format(tile.panel) or "v"
+    ${id}_${tile.tile}(s, ${at(panel, tile.column)}, ${at("o", tile.panel + tile.column)}, decay, limit, first);
 $   end
 }
 $ end
@@ -483,7 +485,7 @@ $ if whole > 0 then
             ${store("target + c", fma(load("source + c"), "scale", zero()))};
 $ end
 $ if whole < dv then
-        ${store_first(tostring(dv - whole), ("target + %d"):format(whole), fma(load(("source + %d"):format(whole)), "scale", zero()))};
+        ${store_first(tostring(dv - whole), at("target", whole), fma(load(at("source", whole)), "scale", zero()))};
 $ end
     }
 }
@@ -525,21 +527,22 @@ $ else
             tile[d * ${TILE}] = key_rows[d];
 $ end
         for (size_t r = 0; r < rows; r++) {
-            const float *const source = value_rows + r * ${shape.kv_heads * dv};
+            const float *source = value_rows + r * ${shape.kv_heads * dv};
+            float *target;
 $ for _, panel in ipairs(layout.panels) do
 $   local count = math.min(panel.width, dv - panel.offset)
-$   local at = panel.offset > 0 and ("block_keys * %d + "):format(panel.offset) or ""
+            target = values + ${panel.offset > 0 and ("block_keys * %d + "):format(panel.offset) or ""}(key + r) * ${panel.width};
 $   local copied = count // W * W
 $   if copied > 0 then
             for (int c = 0; c < ${copied}; c += ${W})
-                ${store(("values + %s(key + r) * %d + c"):format(at, panel.width), load(("source + %d + c"):format(panel.offset)))};
+                ${store("target + c", load("source + c"))};
 $   end
-$   if copied < count then
-            for (int c = ${copied}; c < ${count}; c++)
-                values[${at}(key + r) * ${panel.width} + (size_t)c] = source[${panel.offset} + c];
+$   if copied < panel.width then
+            for (int c = ${copied}; c < ${panel.width}; c++)
+                target[c] = ${count < panel.width and ("c < %d ? source[c] : 0.0f"):format(count) or "source[c]"};
 $   end
-$   if count < panel.width then
-            memset(values + ${at}(key + r) * ${panel.width} + ${count}, 0, ${panel.width - count} * sizeof(float));
+$   if panel.offset + panel.width < dv then
+            source += ${panel.width};
 $   end
 $ end
         }
@@ -571,7 +574,7 @@ $     local unroll = math.min(depth, 8)
 $     local function step(t)
         {
 $       for j = 0, vectors - 1 do
-            const ${vec} w${j} = ${load(("w + %d"):format(t * PANEL + j * W))};
+            const ${vec} w${j} = ${load(at("w", t * PANEL + j * W))};
 $       end
 $       for i = 0, rows - 1 do
             const ${vec} x${i} = ${set1(("x[%d]"):format(i * depth + t))};
@@ -585,12 +588,12 @@ $     for t = 0, unroll - 1 do step(t) end
     }
 $     for t = 0, depth % unroll - 1 do step(t) end
 $     for j = 0, vectors - 1 do
-    ${store("y" .. (j > 0 and " + " .. j * W or ""), "y0_" .. j)};
+    ${store(at("y", j * W), "y0_" .. j)};
 $     end
 $     for i = 1, rows - 1 do
     y += y_stride;
 $       for j = 0, vectors - 1 do
-    ${store("y" .. (j > 0 and " + " .. j * W or ""), ("y%d_%d"):format(i, j))};
+    ${store(at("y", j * W), ("y%d_%d"):format(i, j))};
 $       end
 $     end
     (void)y_stride;
@@ -623,7 +626,7 @@ $       else
 $       end
                 rows = ${call.rows};
 $       for column = 0, PANEL - 1, call.step do
-                ${id}_${call.tile}(x + i * ${depth}, panel_w${column > 0 and " + " .. column or ""}, tile${column > 0 and " + " .. column or ""}, stride);
+                ${id}_${call.tile}(x + i * ${depth}, ${at("panel_w", column)}, ${at("tile", column)}, stride);
 $       end
 $       if index < #calls then
             } else

@@ -13,40 +13,32 @@
 enum { START_TOKEN = 1 };
 
 typedef struct vocabulary {
-    int count;
-    char **pieces;
+    size_t stride; /* bytes from one piece to the next */
+    char *text;    /* zero-terminated pieces */
 } vocabulary;
 
-static void vocabulary_close(vocabulary *words) {
-    for (int i = 0; words->pieces != NULL && i < words->count; i++)
-        free(words->pieces[i]);
-    free(words->pieces);
-}
-
 /* A tokenizer file: int32 longest piece, then per token float score, int32 length, bytes. Returns
- * 0, or -1 when the file holds less than `count` tokens. */
+ * 0, or -1 when the file does not hold `count` tokens. */
 static int vocabulary_read(vocabulary *words, FILE *file, int count) {
     int32_t longest, length;
     float score;
-    words->count = count;
-    words->pieces = calloc((size_t)count, sizeof *words->pieces);
-    if (words->pieces == NULL || fread(&longest, sizeof longest, 1, file) != 1)
+    if (fread(&longest, sizeof longest, 1, file) != 1 || longest < 0 || longest > 1 << 16)
         return -1;
-    for (int i = 0; i < count; i++) {
+    words->stride = (size_t)longest + 1;
+    words->text = calloc((size_t)count, words->stride);
+    if (words->text == NULL)
+        return -1;
+    for (char *piece = words->text; count > 0; count--, piece += words->stride)
         if (fread(&score, sizeof score, 1, file) != 1 ||
-            fread(&length, sizeof length, 1, file) != 1 || length < 0 || length > 1 << 16)
+            fread(&length, sizeof length, 1, file) != 1 || length < 0 || length > longest ||
+            fread(piece, 1, (size_t)length, file) != (size_t)length)
             return -1;
-        words->pieces[i] = calloc((size_t)length + 1, 1);
-        if (words->pieces[i] == NULL ||
-            fread(words->pieces[i], 1, (size_t)length, file) != (size_t)length)
-            return -1;
-    }
     return 0;
 }
 
 /* The text of `token` after `previous`: <0xNN> is a byte. */
 static void print_token(const vocabulary *words, int previous, int token) {
-    const char *piece = words->pieces[token];
+    const char *piece = words->text + (size_t)token * words->stride;
     char *end;
     if (previous == START_TOKEN && piece[0] == ' ')
         piece++;
@@ -136,7 +128,7 @@ int main(int argc, char **argv) {
         status = tell(&model, &words, steps);
     if (file != NULL)
         fclose(file);
-    vocabulary_close(&words);
+    free(words.text);
     llama_close(&model);
     return status;
 }

@@ -1,0 +1,878 @@
+/* How fast written kernels are, on this machine and as a share of what it could do.
+ *
+ *     bench [--seconds S] [--all] [--case TEXT] [--json] [--out DIR]
+ *
+ * For each kernel and case: first it is verified (the same bits from every instruction set and
+ * number of threads; samples against plain loops in double), then timed, on a pinned CPU, in turns
+ * with a loop of nothing but fused multiply-adds and with a loop that does nothing but read the
+ * same bytes. Prints the minimum and the median of all calls.
+ *
+ *   --seconds S   for each contender of a case, on average (default 0.1; 0: every call just once)
+ *   --all         the scalar kernels too
+ *   --case TEXT   only cases whose name contains TEXT
+ *   --json        prints JSON instead of the table
+ *   --out DIR     writes DIR/bench.json, and DIR/bench.tsv for plots
+ * Exit status: 0 done, 1 a result is wrong or something failed (then no JSON is written), 2 usage.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+#include "parts.h"
+#ifdef BENCH_PEERS
+#include "peer.h"
+#endif
+
+static struct {
+    double seconds;
+    bool scalar, json;
+    const char *only, *out;
+} options = {.seconds = 0.1};
+
+static struct machine machine;
+
+static _Noreturn void fail(const char *what, const char *why) {
+    fprintf(stderr, "bench: %s: %s\n", what, why);
+    exit(1);
+}
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+/* ---- one kernel and its memory ---- */
+
+enum { SETS = 16, ID_SIZE = 32, TASKS = 16, ALIGN = 4096 };
+
+struct subject {
+    const struct parts *parts;
+    const struct kernel *kernel;
+    char isas[SETS][ID_SIZE]; /* those that are to be timed */
+    size_t isa_count;
+    float *q, *k, *v, *mixed, *x, *out, *expected;
+    void *cache, *weights, *scratch;
+    struct weights source;
+};
+
+static void *room(size_t bytes) {
+    void *memory = NULL;
+    if (posix_memalign(&memory, ALIGN, bytes + ALIGN))
+        fail("out of memory", "the shape is too big for this machine");
+    return memory;
+}
+
+/* Uniform in [-amplitude, amplitude); the same numbers everywhere. */
+static float *filled(size_t count, float amplitude) {
+    static uint32_t state = 1;
+    float *made = room(count * sizeof *made);
+    for (size_t i = 0; i < count; i++) {
+        state = state * 1664525U + 1013904223U;
+        made[i] = ((float)(state >> 8) - 0x1p23F) / 0x1p23F * amplitude;
+    }
+    return made;
+}
+
+static size_t q_width(const struct kernel *kernel) { return kernel->heads * kernel->head_dim; }
+static size_t k_width(const struct kernel *kernel) { return kernel->kv_heads * kernel->head_dim; }
+static size_t v_width(const struct kernel *kernel) { return kernel->kv_heads * kernel->v_head_dim; }
+static size_t o_width(const struct kernel *kernel) { return kernel->heads * kernel->v_head_dim; }
+
+/* ---- what is timed ---- */
+
+enum kind { ATTENTION, PROJECTION, LAYER };
+
+struct task {
+    enum kind kind;
+    size_t n, pos; /* rows, and where the first one stands */
+    bool cached;   /* keys come from the cache, those of a layer's own rows included */
+    char name[48];
+    double flops, bytes; /* bytes: what must be read, if only once */
+};
+
+/* Multiplications and additions; masked scores do not count. */
+static double attention_flops(const struct kernel *kernel, size_t n, size_t pos) {
+    const double keys = (double)(pos + n), rows = (double)n;
+    const double seen = kernel->causal ? rows * (double)pos + rows * (rows + 1) / 2 : rows * keys;
+    return 2 * seen * (double)(kernel->heads * (kernel->head_dim + kernel->v_head_dim));
+}
+
+static double projection_flops(const struct kernel *kernel, size_t n) {
+    const size_t widths = q_width(kernel) + k_width(kernel) + v_width(kernel) + o_width(kernel);
+    return 2.0 * (double)n * (double)kernel->d_model * (double)widths;
+}
+
+static void add_task(const struct kernel *kernel, struct task *list, size_t *count, enum kind kind,
+                     size_t n, size_t pos) {
+    static const double most_flops = 8e10, most_bytes = 0x1p31;
+    struct task task = {.kind = kind, .n = n, .pos = pos};
+    const double kv_bytes = (double)(pos + n) * (double)kernel->kv_bytes_per_token;
+    switch (kind) {
+    case ATTENTION:
+        task.cached = pos > 0;
+        task.flops = attention_flops(kernel, n, pos);
+        task.bytes = kv_bytes + 4.0 * (double)(n * q_width(kernel));
+        snprintf(task.name, sizeof task.name, pos ? "decode %zu" : "prefill %zu", pos + n);
+        break;
+    case PROJECTION:
+        task.flops = 2.0 * (double)(n * kernel->d_model * q_width(kernel));
+        task.bytes = 4.0 * (double)kernel->d_model * (double)(n + q_width(kernel));
+        snprintf(task.name, sizeof task.name, "project %zux%zux%zu", n, kernel->d_model,
+                 q_width(kernel));
+        break;
+    case LAYER:
+        task.cached = kernel->causal && !kernel->exact;
+        task.flops = attention_flops(kernel, n, pos) + projection_flops(kernel, n);
+        task.bytes = kv_bytes + 4.0 * (double)(kernel->parameters + n * kernel->d_model);
+        snprintf(task.name, sizeof task.name, pos ? "layer decode %zu" : "layer %zu", pos + n);
+        break;
+    }
+    const bool wanted = !options.only || strstr(task.name, options.only);
+    if (wanted && task.flops <= most_flops && kv_bytes <= most_bytes && *count < TASKS)
+        list[(*count)++] = task;
+}
+
+/* The tasks of a kernel: prefill or layer at several lengths, one more position at several
+ * contexts, a projection. */
+static size_t list_tasks(const struct kernel *kernel, struct task list[TASKS]) {
+    static const size_t lengths[] = {128, 512, 1024, 2048}, contexts[] = {1024, 4096};
+    const bool decodes = kernel->causal && !kernel->exact;
+    const size_t capacity = kernel->capacity;
+    const enum kind kind = kernel->has_layer ? LAYER : ATTENTION;
+    size_t count = 0;
+    if (kernel->has_layer) {
+        add_task(kernel, list, &count, PROJECTION, smaller(512, capacity), 0);
+        add_task(kernel, list, &count, PROJECTION, 1, 0);
+    }
+    for (size_t i = kernel->has_layer ? 2 : 0; i < sizeof lengths / sizeof *lengths; i++)
+        if (!kernel->exact && lengths[i] < capacity)
+            add_task(kernel, list, &count, kind, lengths[i], 0);
+    add_task(kernel, list, &count, kind, capacity, 0);
+    for (size_t i = 0; decodes && i < sizeof contexts / sizeof *contexts; i++)
+        if (contexts[i] < capacity)
+            add_task(kernel, list, &count, kind, 1, contexts[i] - 1);
+    if (decodes && capacity > 1)
+        add_task(kernel, list, &count, kind, 1, capacity - 1);
+    return count;
+}
+
+static size_t output_size(const struct kernel *kernel, const struct task *task) {
+    return task->n * (task->kind == ATTENTION    ? o_width(kernel)
+                      : task->kind == PROJECTION ? q_width(kernel)
+                                                 : kernel->d_model);
+}
+
+/* ---- contenders: whoever is timed in turns ---- */
+
+enum piece { PROJECT_IN, ROTATE, ATTEND, PROJECT_OUT, PIECES };
+enum { SAMPLES = 4096, STREAMS = 4 };
+
+struct contender {
+    void (*run)(struct contender *self);
+    struct subject *subject;
+    const struct task *task;
+    const char *isa; /* ours, the limits' */
+    const struct vectors *vectors;
+    size_t threads, streams;
+    struct team team;
+    struct pool pool;
+    struct contender *pieces; /* [PIECES], of a layer that is run piece by piece */
+    const struct peer *peer;
+    void *state; /* of the peer */
+    double best;
+    double *times;
+    size_t count;
+};
+
+static struct contender contender(void (*run)(struct contender *), struct subject *subject,
+                                  const struct task *task, const char *isa) {
+    struct contender made = {.run = run, .subject = subject, .task = task, .isa = isa};
+    made.vectors = isa ? vectors_of(isa) : NULL;
+    made.threads = 1;
+    made.best = INFINITY;
+    made.times = room(SAMPLES * sizeof *made.times);
+    return made;
+}
+
+static void record(struct contender *self, double time) {
+    if (self->count < SAMPLES)
+        self->times[self->count++] = time;
+    if (time < self->best)
+        self->best = time;
+}
+
+static void begin(struct contender *self) {
+    if (self->isa && self->subject->kernel->use_isa(self->isa) != OK)
+        fail(self->isa, "the kernel refuses it");
+    if (self->threads > 1) {
+        team_start(&self->team, &machine, self->threads);
+        self->pool = team_pool(&self->team);
+    }
+}
+
+static void end(struct contender *self) {
+    if (self->threads > 1)
+        team_stop(&self->team);
+}
+
+/* A turn is one call, or as many as fit some time, so that all but the first find their data where
+ * they left them. */
+static void take_turn(struct contender *self) {
+    begin(self);
+    const double start = seconds();
+    double before = start, now;
+    do {
+        self->run(self);
+        now = seconds();
+        if (!self->pieces)
+            record(self, now - before);
+        before = now;
+    } while (options.seconds > 0 && now - start < 1.5e-3);
+    end(self);
+}
+
+static void time_all(struct contender *all, size_t count) {
+    const double start = seconds();
+    size_t rounds = 0;
+    do
+        for (size_t i = 0; i < count; i++)
+            take_turn(&all[i]);
+    while (options.seconds > 0 &&
+           (++rounds < 3 || seconds() - start < options.seconds * (double)count));
+}
+
+static int compare(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(struct contender *self) {
+    if (!self->count)
+        return NAN;
+    qsort(self->times, self->count, sizeof *self->times, compare);
+    return self->times[self->count / 2];
+}
+
+static void expect(const struct contender *self, int status) {
+    char what[64];
+    if (status == OK)
+        return;
+    snprintf(what, sizeof what, "gives status %d", status);
+    fail(self->task->name, what);
+}
+
+static void run_ours(struct contender *self) {
+    struct subject *own = self->subject;
+    const struct kernel *kernel = own->kernel;
+    const struct task *task = self->task;
+    const struct pool *pool = self->threads > 1 ? &self->pool : NULL;
+    if (task->kind == PROJECTION)
+        own->parts->project(WQ, own->weights, own->x, task->n, own->out);
+    else if (task->kind == LAYER)
+        expect(self, kernel->layer(own->weights, task->cached ? own->cache : NULL, task->pos,
+                                   task->n, own->x, own->out, own->scratch, pool));
+    else if (task->cached)
+        expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, own->out,
+                                             own->scratch, pool));
+    else
+        expect(self, kernel->attention(own->q, own->k, own->v, task->n, task->n, own->out,
+                                       own->scratch, pool));
+}
+
+/* The layer piece by piece, each timed by itself; the bits must be the layer's. */
+static void run_pieces(struct contender *self) {
+    struct subject *own = self->subject;
+    const struct kernel *kernel = own->kernel;
+    const struct task *task = self->task;
+    float *k = own->k + task->pos * k_width(kernel), *v = own->v + task->pos * v_width(kernel);
+    double at[PIECES + 1];
+    at[0] = seconds();
+    own->parts->project(WQ, own->weights, own->x, task->n, own->q);
+    own->parts->project(WK, own->weights, own->x, task->n, k);
+    own->parts->project(WV, own->weights, own->x, task->n, v);
+    at[1] = seconds();
+    if (own->parts->rotate) {
+        own->parts->rotate(own->q, task->n, kernel->heads, task->pos);
+        own->parts->rotate(k, task->n, kernel->kv_heads, task->pos);
+    }
+    at[2] = seconds();
+    if (task->cached) {
+        expect(self, kernel->cache_append(own->cache, task->pos, task->n, k, v));
+        expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, own->mixed,
+                                             own->scratch, NULL));
+    } else {
+        expect(self, kernel->attention(own->q, own->k, own->v, task->n, task->n, own->mixed,
+                                       own->scratch, NULL));
+    }
+    at[3] = seconds();
+    own->parts->project(WO, own->weights, own->mixed, task->n, own->out);
+    at[4] = seconds();
+    for (size_t i = 0; i < PIECES; i++)
+        record(&self->pieces[i], at[i + 1] - at[i]);
+}
+
+static void run_fma(struct contender *self) { self->vectors->fma(); }
+
+/* The bytes that a task of one row reads, as `use` gets them, span by span; their sum. */
+static size_t each_span(const struct contender *self,
+                        void (*use)(const struct contender *, const char *, size_t)) {
+    const struct subject *own = self->subject;
+    const struct kernel *kernel = own->kernel;
+    const size_t least = 2048;
+    size_t sum = 0;
+    if (self->task->kind != ATTENTION) {
+        const size_t all = self->task->kind == LAYER ? kernel->weights_bytes
+                                                     : q_width(kernel) * kernel->d_model * 4;
+        const size_t bytes = all / least * least;
+        if (use)
+            use(self, own->weights, bytes);
+        sum += bytes;
+    }
+    if (self->task->kind != PROJECTION) {
+        /* a KV head's memory begins with its first blocks of 512 keys and values */
+        const size_t head = (kernel->cache_bytes - kernel->align) / kernel->kv_heads;
+        const size_t blocks = (self->task->pos + self->task->n + 511) / 512;
+        const size_t used = blocks * 512 * (kernel->kv_bytes_per_token / kernel->kv_heads);
+        const size_t bytes = smaller(used, head) / least * least;
+        for (size_t i = 0; i < kernel->kv_heads; i++) {
+            if (use)
+                use(self, (const char *)own->cache + kernel->align + i * head, bytes);
+            sum += bytes;
+        }
+    }
+    return sum;
+}
+
+static void read_span(const struct contender *self, const char *from, size_t bytes) {
+    self->vectors->read(from, bytes, self->streams);
+}
+
+static void run_read(struct contender *self) { each_span(self, read_span); }
+
+/* ---- plain loops ---- */
+
+static _Noreturn void refuse(const struct subject *own, const struct task *task, const char *isa,
+                             const char *why) {
+    fprintf(stderr, "bench: %s %s, %s: refused, %s\n", own->kernel->name, isa, task->name, why);
+    exit(1);
+}
+
+static void near_enough(const struct subject *own, const struct task *task, double got, double want,
+                        double allowed) {
+    char why[160];
+    if (fabs(got - want) <= allowed) /* NaN is not */
+        return;
+    snprintf(why, sizeof why, "it gives %.9g where plain loops give %.9g", got, want);
+    refuse(own, task, own->isas[0], why);
+}
+
+/* Head `head` of row `row`: the textbook's formula in double. */
+static void check_head(const struct subject *own, const struct task *task, const float *out,
+                       size_t row, size_t head) {
+    const struct kernel *kernel = own->kernel;
+    const size_t kv_head = head * kernel->kv_heads / kernel->heads;
+    const size_t keys = kernel->causal ? task->pos + row + 1 : task->pos + task->n;
+    const float *q = own->q + row * q_width(kernel) + head * kernel->head_dim;
+    double *weights = room(keys * sizeof *weights);
+    double most = -INFINITY, total = 0, size = 0;
+    for (size_t j = 0; j < keys; j++) {
+        double sum = 0, absolute = 0;
+        for (size_t d = 0; d < kernel->head_dim; d++) {
+            const double product =
+                (double)q[d] * (double)own->k[j * k_width(kernel) + kv_head * kernel->head_dim + d];
+            sum += product;
+            absolute += fabs(product);
+        }
+        weights[j] = sum * kernel->scale;
+        most = fmax(most, weights[j]);
+        size = fmax(size, absolute * kernel->scale);
+    }
+    for (size_t j = 0; j < keys; j++)
+        total += weights[j] = exp(weights[j] - most);
+    for (size_t d = 0; d < kernel->v_head_dim; d++) {
+        double sum = 0, absolute = 0;
+        for (size_t j = 0; j < keys; j++) {
+            const double value =
+                (double)own->v[j * v_width(kernel) + kv_head * kernel->v_head_dim + d];
+            sum += weights[j] / total * value;
+            absolute += weights[j] / total * fabs(value);
+        }
+        near_enough(own, task, (double)out[row * o_width(kernel) + head * kernel->v_head_dim + d],
+                    sum, 1e-6 * (4 + size) * absolute);
+    }
+    free(weights);
+}
+
+static void check_attention(const struct subject *own, const struct task *task, const float *out) {
+    const size_t heads = own->kernel->heads;
+    const size_t some_rows[] = {0, task->n / 2, task->n - 1};
+    const size_t some_heads[] = {0, heads / 2, heads - 1};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t j = 0; j < 3; j++)
+            check_head(own, task, out, some_rows[i], some_heads[j]);
+}
+
+static void check_projection(const struct subject *own, const struct task *task, const float *w,
+                             const float *bias, const float *x, size_t inputs, size_t outputs,
+                             const float *y) {
+    const size_t rows[] = {0, task->n / 2, task->n - 1};
+    const size_t columns[] = {0, outputs / 2, outputs - 1};
+    for (size_t i = 0; i < 9; i++) {
+        const size_t row = rows[i / 3], column = columns[i % 3];
+        double sum = bias ? (double)bias[column] : 0, absolute = fabs(sum);
+        for (size_t d = 0; d < inputs; d++) {
+            const size_t at =
+                own->kernel->weights_in_out ? d * outputs + column : column * inputs + d;
+            const double product = (double)x[row * inputs + d] * (double)w[at];
+            sum += product;
+            absolute += fabs(product);
+        }
+        near_enough(own, task, (double)y[row * outputs + column], sum, 1e-5 * absolute);
+    }
+}
+
+/* ---- verifying ---- */
+
+/* Every one of ours must give the same bits, and samples of them what plain loops give. */
+static void verify(struct subject *own, const struct task *task, struct contender *ours,
+                   size_t count) {
+    const struct kernel *kernel = own->kernel;
+    const size_t bytes = output_size(kernel, task) * sizeof(float);
+    for (size_t i = 0; i < count; i++) {
+        memset(own->out, 0xff, bytes);
+        begin(&ours[i]);
+        ours[i].run(&ours[i]);
+        end(&ours[i]);
+        if (i == 0)
+            memcpy(own->expected, own->out, bytes);
+        else if (memcmp(own->expected, own->out, bytes) != 0)
+            refuse(own, task, ours[i].isa,
+                   ours[i].pieces        ? "its bits are not those of its pieces"
+                   : ours[i].threads > 1 ? "its bits change with the threads"
+                                         : "its bits are not those of another instruction set");
+    }
+    const struct weights *w = &own->source;
+    const float *x = own->x, *v = own->v + task->pos * v_width(kernel);
+    if (task->kind != PROJECTION)
+        check_attention(own, task, task->kind == LAYER ? own->mixed : own->out);
+    if (task->kind == PROJECTION)
+        check_projection(own, task, w->wq, w->bq, x, kernel->d_model, q_width(kernel), own->out);
+    if (task->kind == LAYER) { /* the last one ran piece by piece */
+        check_projection(own, task, w->wv, w->bv, x, kernel->d_model, v_width(kernel), v);
+        check_projection(own, task, w->wo, w->bo, own->mixed, o_width(kernel), kernel->d_model,
+                         own->out);
+    }
+    for (size_t i = 0; i < count; i++)
+        ours[i].count = 0, ours[i].best = INFINITY;
+}
+
+/* ---- results ---- */
+
+/* NAN: does not apply, or is not known. Times in seconds, rates per second. */
+struct row {
+    const char *spec, *isa, *peer;
+    char name[64];
+    size_t threads, code, scratch;
+    double min, median, flops, bytes, rate; /* rate: bytes / min, where memory may be the limit */
+    double peak, read, bound;               /* limits: FLOP/s, bytes/s, a time */
+    double pieces;                          /* sum of the layer's pieces / min */
+    double ratio;                           /* times that ours is faster than the peer */
+};
+
+static struct row *rows;
+static size_t row_count;
+
+static struct row *add_row(struct contender *from, const char *piece) {
+    static size_t space;
+    if (row_count == space) {
+        space = larger(64, 2 * space);
+        rows = realloc(rows, space * sizeof *rows);
+        if (!rows)
+            fail("out of memory", "rows");
+    }
+    const struct subject *own = from->subject;
+    const struct task *task = from->task;
+    struct row *row = &rows[row_count++];
+    *row = (struct row){.spec = own->kernel->name, .isa = from->isa, .threads = from->threads};
+    snprintf(row->name, sizeof row->name, piece ? "%s: %s" : "%s", task->name, piece);
+    row->code = from->isa ? code_bytes(row->spec, row->isa) : 0;
+    const size_t threads = from->threads > 1 ? from->threads : 0;
+    row->scratch = task->kind == PROJECTION ? 0
+                   : task->cached           ? own->kernel->cache_scratch_bytes(threads)
+                                            : own->kernel->scratch_bytes(threads);
+    row->min = from->best;
+    row->median = median(from);
+    row->flops = task->flops;
+    row->bytes = task->bytes;
+    row->rate = task->n == 1 ? row->bytes / row->min : NAN;
+    row->peak = row->read = row->bound = row->pieces = row->ratio = NAN;
+    return row;
+}
+
+static double gflops(const struct row *row) { return row->flops / row->min * 1e-9; }
+static double share_of_peak(const struct row *row) { return row->flops / row->min / row->peak; }
+static double share_of_read(const struct row *row) { return row->rate / row->read; }
+static double share_of_bound(const struct row *row) { return row->bound / row->min; }
+
+static void print_head(void) {
+    if (options.json)
+        return;
+    printf("%s, CPU %zu%s; compiled by %s\n", machine.name, machine.cpus[0],
+           machine.first_in_line ? ", ahead of other processes" : "", __VERSION__);
+    printf(
+        "peak, read: the fused multiply-adds and the bytes per second that plain loops of the "
+        "same\ninstruction set reach in the same minute, on the same bytes; bound: the longer of "
+        "the two times\n\n");
+    printf("%-22s %-26s %-9s %9s %9s %8s %6s %7s %6s %6s %7s %6s\n", "kernel", "case", "isa",
+           "min ms", "median", "GFLOP/s", "peak", "GB/s", "read", "bound", "pieces", "x 2");
+}
+
+/* A number with a unit's width, nothing where it does not apply. */
+static void cell(int width, double value, const char *format) {
+    char text[32] = "";
+    if (!isnan(value))
+        snprintf(text, sizeof text, format, value);
+    printf(" %*s", width, text);
+}
+
+static void print_row(const struct row *row, double with_two) {
+    if (options.json)
+        return;
+    printf("%-22s %-26s %-9s", row->spec, row->name, row->peer ? row->peer : row->isa);
+    cell(9, row->min * 1e3, "%.4f");
+    cell(9, row->median * 1e3, "%.4f");
+    cell(8, gflops(row), "%.1f");
+    cell(6, share_of_peak(row) * 100, "%.1f%%");
+    cell(7, row->rate * 1e-9, "%.2f");
+    cell(6, share_of_read(row) * 100, "%.1f%%");
+    cell(6, share_of_bound(row) * 100, "%.1f%%");
+    cell(7, row->pieces * 100, "%.1f%%");
+    cell(6, with_two, "%.2f");
+    if (row->peer)
+        printf("  ours is %.2f times as fast", row->ratio);
+    putchar('\n');
+    fflush(stdout);
+}
+
+static void print_number(FILE *to, const char *name, double value) {
+    if (isfinite(value))
+        fprintf(to, ", \"%s\": %.6g", name, value);
+    else
+        fprintf(to, ", \"%s\": null", name);
+}
+
+static void print_text(FILE *to, const char *name, const char *value) {
+    fprintf(to, value ? ", \"%s\": \"%s\"" : ", \"%s\": null", name, value);
+}
+
+/* Names are C identifiers, ids and our own words: nothing to escape. */
+static void print_json(FILE *to) {
+    for (size_t i = 0; i < row_count; i++) {
+        const struct row *row = &rows[i];
+        fprintf(to, "%s\n  {\"spec\": \"%s\"", i ? "," : "[", row->spec);
+        print_text(to, "isa", row->isa);
+        print_text(to, "case", row->name);
+        fprintf(to, ", \"threads\": %zu", row->threads);
+        print_number(to, "ms_min", row->min * 1e3);
+        print_number(to, "ms_median", row->median * 1e3);
+        print_number(to, "gflops", gflops(row));
+        print_number(to, "share_of_peak", share_of_peak(row));
+        print_number(to, "gb_per_s", row->rate * 1e-9);
+        print_number(to, "share_of_bandwidth", share_of_read(row));
+        print_number(to, "share_of_bound", share_of_bound(row));
+        print_number(to, "share_of_pieces", row->pieces);
+        print_text(to, "peer", row->peer);
+        print_number(to, "ratio", row->ratio);
+        fprintf(to, ", \"flops\": %.0f, \"bytes\": %.0f", row->flops, row->bytes);
+        print_number(to, "peak_gflops", row->peak * 1e-9);
+        print_number(to, "read_gb_per_s", row->read * 1e-9);
+        fprintf(to, ", \"code_bytes\": %zu, \"scratch_bytes\": %zu}", row->code, row->scratch);
+    }
+    fprintf(to, "%s\n]\n", row_count ? "" : "[");
+}
+
+/* For plots: what they need, one row a line, "-" for what does not apply. */
+static void print_tsv(FILE *to) {
+    fputs("spec\tisa\tcase\tthreads\tpeer\tms_min\tgflops\tshare_of_peak\tgb_per_s\t"
+          "share_of_bound\tpeak_gflops\tread_gb_per_s\tintensity\n",
+          to);
+    for (size_t i = 0; i < row_count; i++) {
+        const struct row *row = &rows[i];
+        const double numbers[] = {
+            row->min * 1e3,      gflops(row),      share_of_peak(row), row->rate * 1e-9,
+            share_of_bound(row), row->peak * 1e-9, row->read * 1e-9,   row->flops / row->bytes};
+        fprintf(to, "%s\t%s\t%s\t%zu\t%s", row->spec, row->isa ? row->isa : "-", row->name,
+                row->threads, row->peer ? row->peer : "-");
+        for (size_t j = 0; j < sizeof numbers / sizeof *numbers; j++)
+            fprintf(to, isfinite(numbers[j]) ? "\t%.6g" : "\t-", numbers[j]);
+        fputc('\n', to);
+    }
+}
+
+/* Writes DIR/name whole, or fails. */
+static void write_file(const char *name, void (*print)(FILE *)) {
+    char path[4096], part[4096 + 8];
+    snprintf(path, sizeof path, "%s/%s", options.out, name);
+    snprintf(part, sizeof part, "%s.part", path);
+    FILE *file = fopen(part, "w");
+    if (!file)
+        fail(part, "cannot be written");
+    print(file);
+    const bool bad = ferror(file) != 0;
+    if (fclose(file) != 0 || bad || rename(part, path) != 0) {
+        remove(part);
+        fail(path, "cannot be written");
+    }
+}
+
+/* ---- one task ---- */
+
+/* The task's contenders, in turn: for each instruction set ours, with two threads, piece by piece;
+ * then its limits. */
+struct field {
+    struct contender all[256];
+    size_t count, ours; /* ours: so many of them, first */
+    struct contender pieces[SETS][PIECES];
+};
+
+static struct contender *enter(struct field *field, struct contender who) {
+    if (field->count == sizeof field->all / sizeof *field->all)
+        fail("contenders", "too many");
+    field->all[field->count] = who;
+    return &field->all[field->count++];
+}
+
+static void enter_ours(struct field *field, struct subject *own, const struct task *task) {
+    for (size_t i = 0; i < own->isa_count; i++) {
+        enter(field, contender(run_ours, own, task, own->isas[i]));
+        if (machine.count > 1 && task->kind != PROJECTION)
+            enter(field, contender(run_ours, own, task, own->isas[i]))->threads = 2;
+    }
+    for (size_t i = 0; i < own->isa_count && task->kind == LAYER; i++) {
+        for (size_t j = 0; j < PIECES; j++)
+            field->pieces[i][j] = contender(NULL, own, task, own->isas[i]);
+        enter(field, contender(run_pieces, own, task, own->isas[i]))->pieces = field->pieces[i];
+    }
+    field->ours = field->count;
+}
+
+static void enter_limits(struct field *field, struct subject *own, const struct task *task) {
+    for (size_t i = 0; i < own->isa_count; i++) {
+        const struct vectors *vectors = vectors_of(own->isas[i]);
+        if (!vectors)
+            continue;
+        enter(field, contender(run_fma, own, task, vectors->isa));
+        for (size_t streams = 1; task->n == 1 && streams <= 8; streams *= 2)
+            enter(field, contender(run_read, own, task, vectors->isa))->streams = streams;
+    }
+}
+
+/* FLOP/s and bytes/s of the limits of `isa`; NAN where none was timed. */
+static void find_limits(const struct field *field, const char *isa, double *peak, double *read) {
+    *peak = *read = NAN;
+    for (size_t i = field->ours; i < field->count; i++) {
+        const struct contender *limit = &field->all[i];
+        if (limit->run == run_fma && strcmp(limit->isa, isa) == 0)
+            *peak = limit->vectors->flops / limit->best;
+        if (limit->run == run_read && strcmp(limit->isa, isa) == 0)
+            *read = fmax(*read, (double)each_span(limit, NULL) / limit->best);
+    }
+}
+
+static void set_limits(struct row *row, double peak, double read) {
+    row->peak = peak * (double)row->threads;
+    row->read = read;
+    row->bound = isnan(row->rate) ? NAN : fmax(row->bytes / read, row->flops / row->peak);
+}
+
+/* Rows of instruction set `index`: the whole, two threads, the pieces of a layer. */
+static void report(struct field *field, struct subject *own, const struct task *task,
+                   size_t index) {
+    static const char *const names[PIECES] = {"project in", "rotate", "attend", "project out"};
+    const char *isa = own->isas[index];
+    const struct kernel *kernel = own->kernel;
+    double peak, read, two = NAN;
+    find_limits(field, isa, &peak, &read);
+    const size_t first = row_count;
+    for (size_t i = 0; i < field->ours; i++)
+        if (field->all[i].run == run_ours && strcmp(field->all[i].isa, isa) == 0)
+            set_limits(add_row(&field->all[i], NULL), peak, read);
+    if (row_count > first + 1)
+        two = rows[first].min / rows[first + 1].min;
+    if (task->kind == LAYER) {
+        struct contender *pieces = field->pieces[index];
+        const double out_flops = 2.0 * (double)(task->n * kernel->d_model * o_width(kernel));
+        const double attend_flops = attention_flops(kernel, task->n, task->pos);
+        const double flops[PIECES] = {task->flops - attend_flops - out_flops, NAN, attend_flops,
+                                      out_flops};
+        double sum = 0;
+        for (size_t i = 0; i < PIECES; i++) {
+            sum += pieces[i].best;
+            if (i == ROTATE && !own->parts->rotate)
+                continue;
+            struct row *row = add_row(&pieces[i], names[i]);
+            row->flops = flops[i];
+            row->bytes = row->rate = NAN;
+            set_limits(row, peak, read);
+        }
+        rows[first].pieces = sum / rows[first].min;
+    }
+    print_row(&rows[first], two);
+    for (size_t i = first + 1; i < row_count; i++)
+        if (rows[i].threads == 1)
+            print_row(&rows[i], NAN);
+}
+
+static void prepare(struct subject *own, const struct task *task) {
+    if (!task->cached)
+        return;
+    const size_t held = task->kind == LAYER ? task->pos : task->pos + task->n;
+    if (own->kernel->cache_reset(own->cache) != OK ||
+        own->kernel->cache_append(own->cache, 0, held, own->k, own->v) != OK)
+        fail(own->kernel->name, "the cache cannot be filled");
+}
+
+static void run_task(struct subject *own, const struct task *task) {
+    struct field *field = room(sizeof *field);
+    field->count = 0;
+    prepare(own, task);
+    enter_ours(field, own, task);
+    verify(own, task, field->all, field->ours);
+    enter_limits(field, own, task);
+    time_all(field->all, field->count);
+    for (size_t i = 0; i < own->isa_count; i++)
+        report(field, own, task, i);
+    for (size_t i = 0; i < field->count; i++)
+        free(field->all[i].times);
+    for (size_t i = 0; i < own->isa_count && task->kind == LAYER; i++)
+        for (size_t j = 0; j < PIECES; j++)
+            free(field->pieces[i][j].times);
+    free(field);
+}
+
+/* ---- one kernel ---- */
+
+static void list_isas(struct subject *own) {
+    const char *from = own->kernel->isas;
+    while (*from && own->isa_count < SETS) {
+        const size_t size = strcspn(from, " ");
+        char *id = own->isas[own->isa_count];
+        snprintf(id, ID_SIZE, "%.*s", (int)size, from);
+        from += size + (from[size] == ' ');
+        if (strcmp(id, "scalar") == 0 && !options.scalar)
+            continue;
+        if (own->kernel->use_isa(id) == OK)
+            own->isa_count++;
+        else
+            fprintf(stderr, "bench: %s: skipped %s, which this CPU does not run\n",
+                    own->kernel->name, id);
+    }
+}
+
+static struct weights make_weights(const struct kernel *kernel) {
+    const size_t inputs = kernel->d_model;
+    const float in = sqrtf(3.0F / (float)inputs), out = sqrtf(3.0F / (float)o_width(kernel));
+    struct weights made = {
+        .wq = filled(q_width(kernel) * inputs, in),
+        .wk = filled(k_width(kernel) * inputs, in),
+        .wv = filled(v_width(kernel) * inputs, in),
+        .wo = filled(o_width(kernel) * inputs, out),
+    };
+    if (kernel->qkv_bias) {
+        made.bq = filled(q_width(kernel), 1);
+        made.bk = filled(k_width(kernel), 1);
+        made.bv = filled(v_width(kernel), 1);
+    }
+    if (kernel->o_bias)
+        made.bo = filled(inputs, 1);
+    return made;
+}
+
+static void free_weights(const struct weights *weights) {
+    const float *all[] = {weights->wq, weights->wk, weights->wv, weights->wo,
+                          weights->bq, weights->bk, weights->bv, weights->bo};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free((void *)all[i]);
+}
+
+static void run_subject(const struct parts *parts) {
+    struct subject own = {.parts = parts, .kernel = parts->kernel};
+    const struct kernel *kernel = own.kernel;
+    struct task list[TASKS];
+    const size_t count = list_tasks(kernel, list);
+    size_t most = 0, keys = 0, out = 0;
+    list_isas(&own);
+    if (!count || !own.isa_count)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        most = larger(most, list[i].n);
+        keys = larger(keys, list[i].pos + list[i].n);
+        out = larger(out, output_size(kernel, &list[i]));
+    }
+    own.q = filled(most * q_width(kernel), 1);
+    own.k = filled(keys * k_width(kernel), 1);
+    own.v = filled(keys * v_width(kernel), 1);
+    own.x = filled(most * kernel->d_model, 1);
+    own.mixed = room(most * o_width(kernel) * sizeof(float));
+    own.out = room(out * sizeof(float));
+    own.expected = room(out * sizeof(float));
+    own.cache = room(kernel->cache_bytes);
+    own.scratch = room(kernel->scratch_bytes(2));
+    if (kernel->has_layer) {
+        own.source = make_weights(kernel);
+        own.weights = room(kernel->weights_bytes);
+        if (kernel->pack_weights(&own.source, own.weights) != OK)
+            fail(kernel->name, "its weights cannot be packed");
+    }
+    for (size_t i = 0; i < count; i++)
+        run_task(&own, &list[i]);
+    if (!options.json)
+        putchar('\n');
+    free_weights(&own.source);
+    void *all[] = {own.q,   own.k,        own.v,     own.x,       own.mixed,
+                   own.out, own.expected, own.cache, own.scratch, own.weights};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+static int usage(const char *program) {
+    fprintf(stderr, "usage: %s [--seconds S] [--all] [--case TEXT] [--json] [--out DIR]\n",
+            program);
+    return 2;
+}
+
+int main(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        char *rest;
+        if (strcmp(argv[i], "--all") == 0) {
+            options.scalar = true;
+        } else if (strcmp(argv[i], "--json") == 0) {
+            options.json = true;
+        } else if (strcmp(argv[i], "--case") == 0 && value) {
+            options.only = argv[++i];
+        } else if (strcmp(argv[i], "--out") == 0 && value) {
+            options.out = argv[++i];
+        } else if (strcmp(argv[i], "--seconds") == 0 && value) {
+            options.seconds = strtod(argv[++i], &rest);
+            if (*rest || rest == value || !(options.seconds >= 0))
+                return usage(argv[0]);
+        } else {
+            return usage(argv[0]);
+        }
+    }
+    machine = machine_take();
+    print_head();
+    for (size_t i = 0; i < parts_count; i++)
+        run_subject(parts[i]);
+    if (options.json)
+        print_json(stdout);
+    if (options.out) {
+        write_file("bench.json", print_json);
+        write_file("bench.tsv", print_tsv);
+    }
+    free(rows);
+    return ferror(stdout) || fflush(stdout) ? 1 : 0;
+}

@@ -1,0 +1,9 @@
+-- 12 heads of 64 (BERT base, GPT-2 small).
+return {
+  name = "mha12x64_n1024",
+  heads = 12,
+  head_dim = 64,
+  max_seq = 1024,
+  causal = false,
+  isa = { "avx2", "avx512" },
+}
