@@ -15,7 +15,8 @@
 enum { BLOCK = 512, LANES = 16 };
 
 static float exp2_defined(float x) {
-    if (x < -126.0F) return 0.0F;
+    if (x < -126.0F)
+        return 0.0F;
     const float n = rintf(x), f = x - n; /* ties to even */
     float y = 0x1.5ab260p-10F;
     y = fmaf(y, f, 0x1.3ced02p-7F);
@@ -28,12 +29,14 @@ static float exp2_defined(float x) {
 
 static FAST_FMA float dot(const float *a, const float *b, size_t count) {
     float sum = 0;
-    for (size_t i = 0; i < count; i++) sum = fmaf(a[i], b[i], sum);
+    for (size_t i = 0; i < count; i++)
+        sum = fmaf(a[i], b[i], sum);
     return sum;
 }
 
 static FAST_FMA void add_scaled(float *sums, float p, const float *v, size_t count) {
-    for (size_t i = 0; i < count; i++) sums[i] = fmaf(p, v[i], sums[i]);
+    for (size_t i = 0; i < count; i++)
+        sums[i] = fmaf(p, v[i], sums[i]);
 }
 
 /* One row of one head: q [head_dim], sees `len` keys; k and v at the row's KV head, a position
@@ -43,7 +46,8 @@ static void attend_row(const struct kernel *kernel, const float *q, const float 
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
     const float factor = (float)(kernel->scale * 1.44269504088896340736);
     float scaled[1024], s[BLOCK], m = -FLT_MAX, l[LANES] = {0};
-    for (size_t d = 0; d < dim; d++) scaled[d] = q[d] * factor;
+    for (size_t d = 0; d < dim; d++)
+        scaled[d] = q[d] * factor;
     memset(out, 0, v_dim * sizeof *out);
 
     for (size_t first = 0; first < len; first += BLOCK) {
@@ -51,23 +55,29 @@ static void attend_row(const struct kernel *kernel, const float *q, const float 
         float most = m, sums[LANES] = {0};
         for (size_t j = 0; j < count; j++) {
             s[j] = dot(scaled, k + (first + j) * k_step, dim);
-            if (s[j] > most) most = s[j];
+            if (s[j] > most)
+                most = s[j];
         }
         const float a = exp2_defined(m - most);
         m = most;
-        for (size_t d = 0; d < v_dim; d++) out[d] = out[d] * a;
+        for (size_t d = 0; d < v_dim; d++)
+            out[d] = out[d] * a;
         for (size_t j = 0; j < count; j++) {
             const float p = exp2_defined(s[j] - m);
             sums[j % LANES] = sums[j % LANES] + p;
             add_scaled(out, p, v + (first + j) * v_step, v_dim);
         }
-        for (size_t i = 0; i < LANES; i++) l[i] = fmaf(l[i], a, sums[i]);
+        for (size_t i = 0; i < LANES; i++)
+            l[i] = fmaf(l[i], a, sums[i]);
     }
-    if (!len) return;
+    if (!len)
+        return;
     for (size_t width = LANES / 2; width; width /= 2)
-        for (size_t i = 0; i < width; i++) l[i] = l[i] + l[i + width];
+        for (size_t i = 0; i < width; i++)
+            l[i] = l[i] + l[i + width];
     const float r = 1.0F / l[0];
-    for (size_t d = 0; d < v_dim; d++) out[d] = fmaf(out[d], r, 0.0F);
+    for (size_t d = 0; d < v_dim; d++)
+        out[d] = fmaf(out[d], r, 0.0F);
 }
 
 void definition_attention(const struct kernel *kernel, const float *q, const float *k,

@@ -15,7 +15,8 @@ static struct block {
 static size_t used;
 
 static void need(int ok, const char *what) {
-    if (ok) return;
+    if (ok)
+        return;
     perror(what);
     abort();
 }

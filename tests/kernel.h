@@ -34,7 +34,8 @@ struct kernel {
     double scale, rope_theta;
     bool exact, causal, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
     size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;
-    size_t (*scratch_bytes)(size_t threads), (*cache_scratch_bytes)(size_t threads); /* 0: no pool */
+    size_t (*scratch_bytes)(size_t threads),
+        (*cache_scratch_bytes)(size_t threads); /* 0: no pool */
 
     int (*attention)(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv,
                      float *out, void *scratch, const struct pool *pool);
@@ -52,6 +53,7 @@ struct kernel {
 /* The registry, written by the makefile from its list of specs. */
 extern const struct kernel *const kernels[];
 extern const size_t kernel_count;
-extern const bool kernels_are_all; /* every spec of the project is in it, not only those asked for */
+extern const bool
+    kernels_are_all; /* every spec of the project is in it, not only those asked for */
 
 #endif

@@ -12,7 +12,8 @@ struct job {
 };
 
 static void need(int ok, const char *what) {
-    if (ok) return;
+    if (ok)
+        return;
     fprintf(stderr, "pool: %s\n", what);
     abort();
 }
@@ -33,12 +34,14 @@ static void run_threads(void *self, void (*task)(void *, size_t), void *argument
         jobs[i] = (struct job){task, argument, i};
         need(!pthread_create(&threads[i], NULL, start, &jobs[i]), "pthread_create");
     }
-    for (size_t i = 0; i < count; i++) need(!pthread_join(threads[i], NULL), "pthread_join");
+    for (size_t i = 0; i < count; i++)
+        need(!pthread_join(threads[i], NULL), "pthread_join");
 }
 
 static void run_reversed(void *self, void (*task)(void *, size_t), void *argument, size_t count) {
     need(count <= (uintptr_t)self, "more tasks than threads");
-    while (count--) task(argument, count);
+    while (count--)
+        task(argument, count);
 }
 
 struct pool threads_pool(size_t threads) {

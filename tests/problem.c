@@ -43,7 +43,8 @@ size_t edges(const struct kernel *kernel, size_t list[EDGES]) {
     size_t count = 0;
     list[count++] = most;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i] < most) list[count++] = all[i];
+        if (all[i] < most)
+            list[count++] = all[i];
     return count;
 }
 
@@ -58,19 +59,21 @@ size_t layer_work(const struct kernel *kernel, size_t n, size_t rows) {
 }
 
 size_t some_rows(const struct kernel *kernel, size_t n, size_t each, size_t least) {
-    if (kernel->exact && n == kernel->capacity) return n;
+    if (kernel->exact && n == kernel->capacity)
+        return n;
     const size_t rows = (4U << 20) / each;
     return smaller(n, rows > least ? rows : least);
 }
 
-struct budget new_budget(const struct kernel *kernel) {
-    /* about a second: the scalar kernels, and the reference too, take some ns for one fma */
-    const bool slow = strcmp(kernel->isa(), "scalar") == 0;
-    return (struct budget){slow ? 150U << 20 : 1500U << 20};
+const struct budget FULL = {120U << 20};
+
+size_t cost(const struct kernel *kernel, size_t work) {
+    return strcmp(kernel->isa(), "scalar") == 0 ? work : work / 16;
 }
 
 bool spend(struct budget *budget, size_t work) {
-    if (work > budget->left) return false;
+    if (work > budget->left)
+        return false;
     budget->left -= work;
     return true;
 }
@@ -126,7 +129,8 @@ struct weights zero_weights(const struct kernel *kernel) {
         made.bk = make(k, sizeof(float));
         made.bv = make(v, sizeof(float));
     }
-    if (kernel->o_bias) made.bo = make(inputs, sizeof(float));
+    if (kernel->o_bias)
+        made.bo = make(inputs, sizeof(float));
     return made;
 }
 
@@ -139,10 +143,14 @@ struct weights random_weights(const struct kernel *kernel, uint32_t seed) {
     const struct {
         const float *to;
         size_t count, inputs;
-    } all[] = {{made.wq, q * inputs, inputs}, {made.wk, k * inputs, inputs},
-               {made.wv, v * inputs, inputs}, {made.wo, mixed * inputs, mixed},
-               {made.bq, q, 3},               {made.bk, k, 3},
-               {made.bv, v, 3},               {made.bo, inputs, 3}};
+    } all[] = {{made.wq, q * inputs, inputs},
+               {made.wk, k * inputs, inputs},
+               {made.wv, v * inputs, inputs},
+               {made.wo, mixed * inputs, mixed},
+               {made.bq, q, 3},
+               {made.bk, k, 3},
+               {made.bv, v, 3},
+               {made.bo, inputs, 3}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].to)
             fill((float *)all[i].to, all[i].count, seed + (uint32_t)i,
@@ -152,7 +160,8 @@ struct weights random_weights(const struct kernel *kernel, uint32_t seed) {
 
 float *at(const struct kernel *kernel, const float *matrix, size_t input, size_t inputs,
           size_t output, size_t outputs) {
-    const size_t index = kernel->weights_in_out ? input * outputs + output : output * inputs + input;
+    const size_t index =
+        kernel->weights_in_out ? input * outputs + output : output * inputs + input;
     return (float *)matrix + index; /* `weights` points to const for the kernel's sake */
 }
 
@@ -198,30 +207,40 @@ const struct way ways[] = {
     {.name = "cache by 3, ff", .cache = true, .chunk = 3, .garbage = 0xff},
     {.name = "cache by 17, off by 4", .cache = true, .chunk = 17, .place = SHIFTED},
     {.name = "cache by 17, 7f, 5 tasks reversed",
-     .cache = true, .chunk = 17, .garbage = 0x7f, .threads = 5, .reversed = true},
+     .cache = true,
+     .chunk = 17,
+     .garbage = 0x7f,
+     .threads = 5,
+     .reversed = true},
     {.name = "cache by 512, 3 threads", .cache = true, .chunk = 512, .threads = 3},
-    {.name = "cache by 5, in place", .cache = true, .chunk = 5, .in_place = true,
+    {.name = "cache by 5, in place",
+     .cache = true,
+     .chunk = 5,
+     .in_place = true,
      .place = AT_START},
 };
 const size_t way_count = sizeof ways / sizeof *ways;
 
 bool attention_fits(const struct problem *problem, const struct way *way) {
     const struct kernel *kernel = problem->kernel;
-    if (way->in_place && kernel->head_dim != kernel->v_head_dim) return false;
+    if (way->in_place && kernel->head_dim != kernel->v_head_dim)
+        return false;
     const bool all = problem->rows == kernel->capacity && !way->chunk;
     return way->cache || !kernel->exact || all;
 }
 
 bool layer_fits(const struct problem *problem, const struct way *way) {
     const struct kernel *kernel = problem->kernel;
-    if (way->cache) return true;
+    if (way->cache)
+        return true;
     return !way->chunk && problem->rows == problem->n &&
            (!kernel->exact || problem->n == kernel->capacity);
 }
 
 /* The pool of a way in *pool, or NULL. */
 static const struct pool *own_pool(const struct way *way, struct pool *pool) {
-    if (!way->threads) return NULL;
+    if (!way->threads)
+        return NULL;
     *pool = way->reversed ? reversed_pool(way->threads) : threads_pool(way->threads);
     return pool;
 }
@@ -229,7 +248,8 @@ static const struct pool *own_pool(const struct way *way, struct pool *pool) {
 static void *garbage(const struct way *way, size_t bytes) {
     void *memory = guard_new(bytes, way->place == SHIFTED ? AT_START : way->place);
     /* A big cache is not filled whole: time. */
-    if (way->garbage) memset(memory, way->garbage, smaller(bytes, 64U << 20));
+    if (way->garbage)
+        memset(memory, way->garbage, smaller(bytes, 64U << 20));
     return memory;
 }
 
@@ -241,14 +261,17 @@ static void *scratch(const struct problem *problem, const struct way *way) {
 /* A copy that must not be written, unless `open`. */
 static float *input(const struct way *way, const float *from, size_t count, bool open) {
     float *copy = guard_new(count * sizeof *copy, way->place);
-    if (count) memcpy(copy, from, count * sizeof *copy);
-    if (!open) guard_freeze(copy);
+    if (count)
+        memcpy(copy, from, count * sizeof *copy);
+    if (!open)
+        guard_freeze(copy);
     return copy;
 }
 
 /* Where a call's result goes: NaNs, or the input itself. */
 static float *output(const struct way *way, float *given, size_t count) {
-    if (way->in_place) return given;
+    if (way->in_place)
+        return given;
     float *made = guard_new(count * sizeof *made, way->place);
     memset(made, 0xff, count * sizeof *made);
     return made;
@@ -266,7 +289,8 @@ static void append(const struct problem *problem, const struct way *way, void *c
     const struct kernel *kernel = problem->kernel;
     const size_t k_width = kernel->kv_heads * kernel->head_dim;
     const size_t v_width = kernel->kv_heads * kernel->v_head_dim;
-    if (first == end) return;
+    if (first == end)
+        return;
     const size_t mark = guard_mark();
     const float *k = input(way, problem->k + first * k_width, (end - first) * k_width, false);
     const float *v = input(way, problem->v + first * v_width, (end - first) * v_width, false);
@@ -304,10 +328,11 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
         float *q = input(way, problem->q + i * q_width, (end - i) * q_width, way->in_place);
         float *result = output(way, q, (end - i) * out_width);
         if (way->cache) {
-            if (kernel->causal) append(problem, way, cache, before + i, before + end);
+            if (kernel->causal)
+                append(problem, way, cache, before + i, before + end);
             expect_ok(problem, way, "cache_attention",
-                      kernel->cache_attention(cache, before + i, end - i, q, result,
-                                              scratch_memory, given));
+                      kernel->cache_attention(cache, before + i, end - i, q, result, scratch_memory,
+                                              given));
         } else {
             const size_t keys = kernel->causal ? before + end : problem->n;
             const float *k = input(way, problem->k, keys * k_width, false);
@@ -351,7 +376,8 @@ void run_layer(const struct problem *problem, const struct way *way, float *y) {
 /* The number of keys that each of the checked rows sees. */
 static size_t *visible(const struct problem *problem, size_t chunk) {
     size_t *lens = make(problem->checked, sizeof *lens);
-    if (!chunk) chunk = problem->rows;
+    if (!chunk)
+        chunk = problem->rows;
     for (size_t i = 0; i < problem->checked; i++) {
         const size_t row = problem->rows - problem->checked + i;
         const size_t end = smaller((row / chunk + 1) * chunk, problem->rows);
@@ -399,7 +425,8 @@ void attention_bits(const struct problem *problem, float *out) {
 #include "layer.inc"
 
 static void copy(const float *from, size_t count, float *to) {
-    if (count) memcpy(to, from, count * sizeof *to);
+    if (count)
+        memcpy(to, from, count * sizeof *to);
 }
 
 static void no_rope(const struct kernel *kernel, float *x, size_t heads, size_t pos) {
@@ -436,13 +463,15 @@ static struct weights constant_weights(const struct kernel *kernel, const float 
     return made;
 }
 
-/* The key at `pos` has the value 1, a neighbour that is `expected` has 0, all before are too far off
- * to weigh. A query along channel d then answers with 1 / (1 + exp(SHARPNESS (expected - key))). */
+/* The key at `pos` has the value 1, a neighbour that is `expected` has 0, all before are too far
+ * off to weigh. A query along channel d then answers with 1 / (1 + exp(SHARPNESS (expected -
+ * key))). */
 void key_in_cache(const struct kernel *kernel, const float *k, size_t pos, const float *expected,
                   double *observed) {
     const double SHARPNESS = 4096;
     const size_t dim = kernel->head_dim, k_width = kernel->kv_heads * dim;
-    const size_t v_width = kernel->kv_heads * kernel->v_head_dim, group = kernel->heads / kernel->kv_heads;
+    const size_t v_width = kernel->kv_heads * kernel->v_head_dim,
+                 group = kernel->heads / kernel->kv_heads;
     const size_t neighbour = pos ? pos - 1 : 1, held = pos ? pos + 1 : 2;
     const struct weights weights = constant_weights(kernel, k, 1);
     struct problem problem = {.kernel = kernel, .n = held, .rows = 1};
@@ -461,7 +490,8 @@ void key_in_cache(const struct kernel *kernel, const float *k, size_t pos, const
     append(&problem, &CACHED, cache, 0, pos);
     expect_ok(&problem, &CACHED, "layer",
               kernel->layer(problem.packed, cache, pos, 1, problem.x, y, scratch_memory, NULL));
-    if (!pos) append(&problem, &CACHED, cache, neighbour, neighbour + 1);
+    if (!pos)
+        append(&problem, &CACHED, cache, neighbour, neighbour + 1);
     for (size_t d = 0; d < dim; d++) {
         for (size_t i = 0; i < q_width; i++)
             q[i] = i % dim == d ? (float)(SHARPNESS / kernel->scale) : 0;

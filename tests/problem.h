@@ -49,12 +49,16 @@ size_t layer_work(const struct kernel *kernel, size_t n, size_t rows);
  * All if the kernel is exact and n its capacity. */
 size_t some_rows(const struct kernel *kernel, size_t n, size_t each, size_t least);
 
-/* So much work a test may do. False, and nothing is taken, if not enough is left. */
+/* What a test may take: about so many multiply-adds of scalar C, a second or less. `spend` gives
+ * false, and takes nothing, if not enough is left. */
 struct budget {
     size_t left;
 };
-struct budget new_budget(const struct kernel *kernel);
+extern const struct budget FULL;
 bool spend(struct budget *budget, size_t work);
+
+/* So much of a budget is some work for the kernel, on its instruction set of now. */
+size_t cost(const struct kernel *kernel, size_t work);
 
 struct problem attention_problem(const struct kernel *kernel, size_t n, size_t rows,
                                  enum kind kind);

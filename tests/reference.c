@@ -29,12 +29,14 @@ enum { BLOCK = 512 };
 
 static void *make(size_t count, size_t size) {
     void *memory = calloc(count + 1, size);
-    if (!memory) abort();
+    if (!memory)
+        abort();
     return memory;
 }
 
 void reference_load(const float *from, size_t count, struct bounded *to) {
-    for (size_t i = 0; i < count; i++) to[i] = (struct bounded){(double)from[i], 0};
+    for (size_t i = 0; i < count; i++)
+        to[i] = (struct bounded){(double)from[i], 0};
 }
 
 /* sum = fma(a, b, sum) */
@@ -51,7 +53,8 @@ static struct bounded rounded(double value, double error, double roundings) {
 /* The weights of one row before the division, p [len] with the largest 1, from its scores. */
 static void soften(struct bounded *p, size_t len) {
     double most = -DBL_MAX;
-    for (size_t j = 0; j < len; j++) most = fmax(most, p[j].value);
+    for (size_t j = 0; j < len; j++)
+        most = fmax(most, p[j].value);
     for (size_t j = 0; j < len; j++) {
         const double below = most - p[j].value, blocks = (double)((len - 1) / BLOCK - j / BLOCK);
         p[j].value = exp2(-below);
@@ -67,7 +70,8 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
     const double factor = kernel->scale * LOG2_E;
     size_t longest = 0;
-    for (size_t i = 0; i < rows; i++) longest = lens[i] > longest ? lens[i] : longest;
+    for (size_t i = 0; i < rows; i++)
+        longest = lens[i] > longest ? lens[i] : longest;
     struct bounded *p = make(longest, sizeof *p), *scaled = make(dim, sizeof *scaled);
     struct bounded *sums = make(v_dim, sizeof *sums);
 
@@ -79,7 +83,8 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
         for (size_t j = 0; j < len; j++) {
             const struct bounded *key = k + (j * kv_heads + kv_head) * dim;
             p[j] = (struct bounded){0, 0};
-            for (size_t d = 0; d < dim; d++) chain(&p[j], scaled[d], key[d]);
+            for (size_t d = 0; d < dim; d++)
+                chain(&p[j], scaled[d], key[d]);
         }
         soften(p, len);
 
@@ -90,14 +95,16 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
             total.value += p[j].value;
             total.error += p[j].error;
             for (size_t d = 0; d < v_dim; d++) {
-                if (j && j % BLOCK == 0) sums[d] = rounded(sums[d].value, sums[d].error, 1);
+                if (j && j % BLOCK == 0)
+                    sums[d] = rounded(sums[d].value, sums[d].error, 1);
                 chain(&sums[d], p[j], value[d]);
             }
         }
         total = rounded(total.value, total.error, 36 + (double)(len / BLOCK + 1));
         for (size_t d = 0; d < v_dim; d++) {
             out[d] = (struct bounded){0, 0}; /* a row that sees no key */
-            if (!len) continue;
+            if (!len)
+                continue;
             const double value = sums[d].value / total.value;
             const double least = total.value - total.error;
             const double error = (sums[d].error + fabs(value) * total.error) / least;
@@ -134,7 +141,8 @@ void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads
         const double angle = (double)pos * pow(kernel->rope_theta, power);
         /* sine and cosine: a rounding to float, and an angle good to a few ulp of double */
         const double off = U + 8 * DBL_EPSILON * angle;
-        const struct bounded c = {cos(angle), off}, s = {sin(angle), off}, minus_s = {-s.value, off};
+        const struct bounded c = {cos(angle), off}, s = {sin(angle), off},
+                             minus_s = {-s.value, off};
         struct bounded first = {0, 0}, second = {0, 0};
         chain(&first, *b, minus_s);
         chain(&first, *a, c);

@@ -30,8 +30,8 @@ void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads
 /* What `count` floats are worth against the reference. */
 struct verdict {
     bool good;
-    double ratio;    /* the largest |got - want| / bound */
-    size_t at;       /* its place: the first bad one if not good */
+    double ratio; /* the largest |got - want| / bound */
+    size_t at;    /* its place: the first bad one if not good */
 };
 
 /* A NaN on either side is bad: none is expected where this is used. */

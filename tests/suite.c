@@ -11,20 +11,24 @@
 
 bool isa_id(const struct kernel *kernel, size_t index, char id[ID_SIZE]) {
     const char *from = kernel->isas;
-    for (; index && from; index--) from = (from = strchr(from, ' ')) ? from + 1 : NULL;
-    if (!from) return false;
+    for (; index && from; index--)
+        from = (from = strchr(from, ' ')) ? from + 1 : NULL;
+    if (!from)
+        return false;
     snprintf(id, ID_SIZE, "%.*s", (int)strcspn(from, " "), from);
     return true;
 }
 
 const char *cpu_lacks(const char *isa) {
-    if (strcmp(isa, "scalar") == 0) return NULL;
+    if (strcmp(isa, "scalar") == 0)
+        return NULL;
 #if defined(__x86_64__)
     if (strcmp(isa, "avx2") == 0)
         return !__builtin_cpu_supports("avx2")  ? "avx2"
                : !__builtin_cpu_supports("fma") ? "fma"
                                                 : NULL;
-    if (strcmp(isa, "avx512") == 0) return __builtin_cpu_supports("avx512f") ? NULL : "avx512f";
+    if (strcmp(isa, "avx512") == 0)
+        return __builtin_cpu_supports("avx512f") ? NULL : "avx512f";
 #endif
     return "that architecture";
 }
@@ -73,12 +77,14 @@ const char *label(const struct kernel *kernel) {
 
 /* ---- comparing ---- */
 
-/* The tests run in processes of their own; each appends a line here, the closing hook reads them. */
+/* The tests run in processes of their own; each appends a line here, the closing hook reads them.
+ */
 static const char *const ratios = BUILD "/ratios";
 
 static void note(const struct kernel *kernel, const char *what, size_t n, double ratio) {
     FILE *file = fopen(ratios, "a");
-    if (!file) return;
+    if (!file)
+        return;
     fprintf(file, "%.4f %s %s n %zu\n", ratio, label(kernel), what, n);
     fclose(file);
 }
@@ -93,11 +99,14 @@ void expect_bounded(const struct kernel *kernel, const char *what, size_t n, con
     note(kernel, what, n, verdict.ratio);
 }
 
-bool same_float(float a, float b) { return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b)); }
+bool same_float(float a, float b) {
+    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+}
 
 void expect_same(const struct kernel *kernel, const char *what, size_t n, const float *got,
                  const float *want, size_t count) {
-    if (memcmp(got, want, count * sizeof *got) == 0) return;
+    if (memcmp(got, want, count * sizeof *got) == 0)
+        return;
     for (size_t i = 0; i < count; i++)
         cr_assert(same_float(got[i], want[i]), "%s %s n %zu: bits differ, [%zu] is %a, not %a",
                   label(kernel), what, n, i, (double)got[i], (double)want[i]);
@@ -111,7 +120,8 @@ static void print_skipped(void) {
         for (size_t j = 0; isa_id(kernels[i], j, id); j++) {
             char word[ID_SIZE + 2];
             snprintf(word, sizeof word, " %s ", id);
-            if (!cpu_lacks(id) || strstr(said, word)) continue;
+            if (!cpu_lacks(id) || strstr(said, word))
+                continue;
             fprintf(stderr, "skipped: isa %s (this CPU lacks %s)\n", id, cpu_lacks(id));
             snprintf(said + strlen(said), sizeof said - strlen(said), "%s", word + 1);
         }
@@ -134,7 +144,9 @@ ReportHook(POST_ALL)(struct criterion_global_stats *stats) {
             ratio = strtod(line, NULL);
             memcpy(most, line, sizeof most);
         }
-    if (file) fclose(file);
-    if (*most) fprintf(stderr, "largest error, as a share of its bound: %s", most);
+    if (file)
+        fclose(file);
+    if (*most)
+        fprintf(stderr, "largest error, as a share of its bound: %s", most);
     print_skipped();
 }

@@ -14,8 +14,8 @@ struct target {
     size_t kernel, isa;
 };
 
-/* Each kernel that `applies` (NULL: all) with each instruction set of it that this CPU runs, or just
- * once. */
+/* Each kernel that `applies` (NULL: all) with each instruction set of it that this CPU runs, or
+ * just once. */
 struct criterion_test_params each_target(bool (*applies)(const struct kernel *kernel));
 struct criterion_test_params each_kernel(bool (*applies)(const struct kernel *kernel));
 
@@ -41,7 +41,8 @@ const char *cpu_lacks(const char *isa);
 /* "kernel isa": how messages begin. In a static buffer. */
 const char *label(const struct kernel *kernel);
 
-/* Ends the test unless `got` stands up to the reference, and notes how much of the bound it used. */
+/* Ends the test unless `got` stands up to the reference, and notes how much of the bound it used.
+ */
 void expect_bounded(const struct kernel *kernel, const char *what, size_t n, const float *got,
                     const struct bounded *want, size_t count);
 

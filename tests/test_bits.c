@@ -10,13 +10,14 @@ enum { LEAST_ROWS = 20 }; /* so that chunks are chunks */
 
 EACH(target, bits, attention, NULL) {
     const struct kernel *kernel = selected(target);
-    struct budget budget = new_budget(kernel);
+    struct budget budget = FULL;
     size_t list[EDGES];
     const size_t count = edges(kernel, list);
     for (size_t i = 0; i < count; i++) {
         const size_t n = list[i], each = attention_work(kernel, n, 1);
         const size_t rows = some_rows(kernel, n, each, LEAST_ROWS);
-        if (i && budget.left < rows * each) continue;
+        if (!spend(&budget, rows * each) && i)
+            continue; /* for what is expected */
         const struct problem problem = attention_problem(kernel, n, rows, (enum kind)(i % KINDS));
         const size_t size = attention_size(&problem, rows);
         const size_t checked = attention_size(&problem, problem.checked);
@@ -24,7 +25,9 @@ EACH(target, bits, attention, NULL) {
         attention_bits(&problem, want);
         bool any = i > 0; /* the first n gets one way whatever it takes */
         for (const struct way *way = ways; way < ways + way_count; way++) {
-            if (!attention_fits(&problem, way) || (!spend(&budget, rows * each) && any)) continue;
+            if (!attention_fits(&problem, way) ||
+                (!spend(&budget, cost(kernel, rows * each)) && any))
+                continue;
             attend(&problem, way, out);
             expect_same(kernel, way->name, n, out + size - checked, want, checked);
             any = true;
@@ -55,13 +58,14 @@ EACH(target, bits, layer, has_layer) {
     const struct kernel *kernel = selected(target);
     const struct weights weights = random_weights(kernel, 2);
     const void *packed = pack(kernel, &weights);
-    struct budget budget = new_budget(kernel);
+    struct budget budget = FULL;
     size_t list[EDGES];
     const size_t count = edges(kernel, list);
     for (size_t i = 0; i < count; i++) {
         const size_t n = list[i], each = layer_work(kernel, n, 1);
         const size_t rows = some_rows(kernel, n, each, LEAST_ROWS);
-        if (i && budget.left < rows * each) continue;
+        if (!spend(&budget, rows * each) && i)
+            continue; /* for what is expected */
         const struct problem problem = layer_problem(kernel, n, rows, &weights, packed);
         const size_t size = layer_size(&problem, rows);
         const size_t checked = layer_size(&problem, problem.checked);
@@ -69,9 +73,11 @@ EACH(target, bits, layer, has_layer) {
         size_t chunk = rows + 1; /* `want` is of no chunk yet */
         bool any = i > 0;
         for (const struct way *way = ways; way < ways + way_count; way++) {
-            if (!layer_fits(&problem, way) || (!spend(&budget, rows * each) && any)) continue;
+            if (!layer_fits(&problem, way) || (!spend(&budget, cost(kernel, rows * each)) && any))
+                continue;
             const size_t needed = kernel->causal || way->chunk >= rows ? 0 : way->chunk;
-            if (chunk != needed) expected_layer(&problem, target, chunk = needed, want);
+            if (chunk != needed)
+                expected_layer(&problem, target, chunk = needed, want);
             run_layer(&problem, way, y);
             expect_same(kernel, way->name, n, y + size - checked, want, checked);
             any = true;

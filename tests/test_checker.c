@@ -32,7 +32,8 @@ struct fault {
 };
 
 static bool one_key_less(struct fault *fault) {
-    for (size_t i = 0; i < fault->problem.rows; i++) fault->lens[i] -= fault->lens[i] > 1;
+    for (size_t i = 0; i < fault->problem.rows; i++)
+        fault->lens[i] -= fault->lens[i] > 1;
     return fault->problem.n > 1;
 }
 
@@ -47,7 +48,8 @@ static bool heads_in_turn(struct fault *fault) {
     const size_t heads = fault->kernel.heads, kv_heads = fault->kernel.kv_heads;
     const size_t dim = fault->kernel.head_dim, v_dim = fault->kernel.v_head_dim;
     const size_t n = fault->problem.n;
-    if (kv_heads == 1 || kv_heads == heads) return false;
+    if (kv_heads == 1 || kv_heads == heads)
+        return false;
     float *k = make(n * heads * dim, sizeof *k), *v = make(n * heads * v_dim, sizeof *v);
     for (size_t h = 0; h < heads; h++) {
         copy_head(fault->problem.k, n, kv_heads, h % kv_heads, k, heads, h, dim);
@@ -88,7 +90,8 @@ static bool no_bias(struct fault *fault) {
 static void expect_caught(const char *name, const struct problem *problem,
                           const struct bounded *spoilt, const struct bounded *want, size_t size) {
     float *got = make(size, sizeof *got);
-    for (size_t i = 0; i < size; i++) got[i] = (float)spoilt[i].value;
+    for (size_t i = 0; i < size; i++)
+        got[i] = (float)spoilt[i].value;
     cr_assert_not(reference_check(got, want, size).good, "%s n %zu: %s stays within the bound",
                   problem->kernel->name, problem->n, name);
     free(got);
@@ -121,7 +124,8 @@ EACH(kernel, checker, attention_faults, NULL) {
                 lens[row] = kernel->causal ? n - rows + row + 1 : n;
             struct fault fault = {*kernel, problem, lens};
             fault.problem.kernel = &fault.kernel;
-            if (!faults[i].spoil(&fault)) continue;
+            if (!faults[i].spoil(&fault))
+                continue;
             attention_reference(&fault.problem, lens, bad);
             expect_caught(faults[i].name, &problem, bad, want, size);
         }
@@ -146,7 +150,8 @@ EACH(kernel, checker, layer_faults, has_layer) {
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         struct fault fault = {*kernel, problem, NULL};
         fault.problem.kernel = &fault.kernel;
-        if (!faults[i].spoil(&fault)) continue;
+        if (!faults[i].spoil(&fault))
+            continue;
         layer_reference(&fault.problem, 0, bad);
         expect_caught(faults[i].name, &problem, bad, want, size);
     }

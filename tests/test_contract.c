@@ -44,17 +44,16 @@ static const struct {
     const char *name;
     int (*run)(const struct kernel *kernel, const struct call *call);
     bool of_layer;
-} functions[FUNCTIONS] = {{"attention", attention, false},
-                          {"layer without a cache", layer, true},
-                          {"cache_append", append, false},
-                          {"cache_attention", cache_attention, false},
-                          {"layer with a cache", layer, true},
-                          {"cache_reset", reset, false}};
+} functions[FUNCTIONS] = {
+    {"attention", attention, false},     {"layer without a cache", layer, true},
+    {"cache_append", append, false},     {"cache_attention", cache_attention, false},
+    {"layer with a cache", layer, true}, {"cache_reset", reset, false}};
 
 /* A cache that holds some positions, and for each function a call that is right. */
 struct scene {
     const struct kernel *kernel;
-    size_t held, next; /* positions in the cache, and where the next goes (the last if it is full) */
+    size_t held,
+        next; /* positions in the cache, and where the next goes (the last if it is full) */
     struct pool pool;
     struct call right[FUNCTIONS];
 };
@@ -76,17 +75,16 @@ static void set_scene(struct scene *scene, const struct kernel *kernel) {
     call.scratch = guard_new(kernel->scratch_bytes(2), AT_END);
     call.pool = &scene->pool;
     if (kernel->has_layer) {
-        const struct weights weights = random_weights(kernel, 3);
-        float *x = make(n * kernel->d_model, sizeof *x);
-        fill(x, n * kernel->d_model, 4, 1);
-        call.x = x;
+        const struct weights weights = zero_weights(kernel);
+        call.x = make(n * kernel->d_model, sizeof(float));
         call.weights = pack(kernel, &weights);
     }
     scene->kernel = kernel;
     scene->pool = reversed_pool(2);
     scene->held = kernel->capacity < 9 ? kernel->capacity : 8;
     scene->next = scene->held < kernel->capacity ? scene->held : kernel->capacity - 1;
-    for (enum function i = 0; i < FUNCTIONS; i++) scene->right[i] = call;
+    for (enum function i = 0; i < FUNCTIONS; i++)
+        scene->right[i] = call;
     scene->right[LAYER_ALONE].cache = NULL;
     for (enum function i = APPEND; i <= LAYER; i++) {
         scene->right[i].n = 1;
@@ -100,10 +98,13 @@ static void refused(const struct scene *scene, enum function function, const str
                     int status, const char *why) {
     const struct call *right = &scene->right[ATTENTION];
     const void *frozen[] = {right->out, right->scratch, right->cache, call->cache};
-    if (functions[function].of_layer && !scene->kernel->has_layer) return;
-    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++) guard_freeze(frozen[i]);
+    if (functions[function].of_layer && !scene->kernel->has_layer)
+        return;
+    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++)
+        guard_freeze(frozen[i]);
     const int got = functions[function].run(scene->kernel, call);
-    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++) guard_thaw(frozen[i]);
+    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++)
+        guard_thaw(frozen[i]);
     cr_assert_eq(got, status, "%s %s, %s: %d, not %d", label(scene->kernel),
                  functions[function].name, why, got, status);
 }
@@ -111,11 +112,13 @@ static void refused(const struct scene *scene, enum function function, const str
 static void accepted(const struct scene *scene, enum function function, const struct call *call,
                      const char *what) {
     const struct kernel *kernel = scene->kernel;
-    if (functions[function].of_layer && !kernel->has_layer) return;
+    if (functions[function].of_layer && !kernel->has_layer)
+        return;
     /* Long sequences that must be exact are computed elsewhere. */
-    struct budget budget = new_budget(kernel);
-    if (!spend(&budget, 4 * attention_work(kernel, call->n_kv, call->n))) return;
-    if (function == LAYER_ALONE && !spend(&budget, 4 * layer_work(kernel, call->n, call->n))) return;
+    const size_t work = function == LAYER_ALONE ? layer_work(kernel, call->n, call->n)
+                                                : attention_work(kernel, call->n_kv, call->n);
+    if (cost(kernel, work) > FULL.left / 2)
+        return;
     const int got = functions[function].run(kernel, call);
     cr_assert_eq(got, OK, "%s %s, %s: %d", label(kernel), functions[function].name, what, got);
 }
@@ -141,10 +144,12 @@ EACH(target, contract, null_pointers, NULL) {
     BAD(CACHE_ATTENTION, ERROR_NULL, cache, NULL);
     BAD(CACHE_ATTENTION, ERROR_NULL, q, NULL);
     for (enum function i = 0; i < FUNCTIONS; i++) {
-        if (i == RESET || i == APPEND) continue;
+        if (i == RESET || i == APPEND)
+            continue;
         BAD(i, ERROR_NULL, out, NULL);
         BAD(i, ERROR_NULL, scratch, NULL);
-        if (!functions[i].of_layer) continue;
+        if (!functions[i].of_layer)
+            continue;
         BAD(i, ERROR_NULL, weights, NULL);
         BAD(i, ERROR_NULL, x, NULL);
     }
@@ -161,8 +166,10 @@ EACH(target, contract, alignment, NULL) {
     set_scene(&scene, selected(target));
     for (size_t off = 4; off < scene.kernel->align; off *= 2)
         for (enum function i = 0; i < FUNCTIONS; i++) {
-            if (i != RESET && i != APPEND) BAD(i, ERROR_ALIGN, scratch, (char *)bad.scratch + off);
-            if (i >= APPEND) BAD(i, ERROR_ALIGN, cache, (char *)bad.cache + off);
+            if (i != RESET && i != APPEND)
+                BAD(i, ERROR_ALIGN, scratch, (char *)bad.scratch + off);
+            if (i >= APPEND)
+                BAD(i, ERROR_ALIGN, cache, (char *)bad.cache + off);
             if (functions[i].of_layer)
                 BAD(i, ERROR_ALIGN, weights, (const char *)bad.weights + off);
         }
@@ -183,7 +190,8 @@ EACH(target, contract, ranges, NULL) {
             BAD(i, ERROR_RANGE, pos, 0x7fffffff);
             BAD(i, ERROR_RANGE, pos, SIZE_MAX); /* pos + n wraps */
         }
-        if (i == APPEND) continue;
+        if (i == APPEND)
+            continue;
         BAD(i, ERROR_RANGE, pool, &none);
         BAD(i, ERROR_RANGE, pool, &crowd);
     }
@@ -196,7 +204,8 @@ EACH(target, contract, ranges, NULL) {
     }
     BAD(CACHE_ATTENTION, ERROR_RANGE, n, held + 1);
     for (enum function i = APPEND; i <= LAYER; i++) {
-        if (i == CACHE_ATTENTION) continue;
+        if (i == CACHE_ATTENTION)
+            continue;
         BAD(i, ERROR_RANGE, n, capacity - next + 1);
         BAD(i, ERROR_RANGE, n, SIZE_MAX - (next ? next - 1 : 0)); /* pos + n wraps */
     }
@@ -210,7 +219,8 @@ EACH(target, contract, ranges, NULL) {
 EACH(target, contract, cache_length, NULL) {
     struct scene scene;
     set_scene(&scene, selected(target));
-    if (scene.held < 4) return;
+    if (scene.held < 4)
+        return;
     struct call add = scene.right[APPEND], last = scene.right[CACHE_ATTENTION];
     last.pos = scene.held - 1;
     add.pos = 2;
@@ -231,7 +241,8 @@ EACH(target, contract, cache_length, NULL) {
 EACH(target, contract, full_cache, NULL) {
     struct scene scene;
     set_scene(&scene, selected(target));
-    if (scene.kernel->cache_bytes > 64U << 20) return; /* time; the check is the same for all */
+    if (scene.kernel->cache_bytes > 64U << 20)
+        return; /* time; the check is the same for all */
     struct call more = scene.right[APPEND];
     for (more.pos = 0; more.pos < scene.kernel->capacity; more.pos++)
         accepted(&scene, APPEND, &more, "up to the capacity");
@@ -249,7 +260,8 @@ EACH(target, contract, no_rows, NULL) {
     struct scene scene;
     set_scene(&scene, selected(target));
     for (enum function i = 0; i < RESET; i++) {
-        if (i < APPEND && scene.kernel->exact) continue;
+        if (i < APPEND && scene.kernel->exact)
+            continue;
         struct call none = scene.right[i];
         none.n = 0;
         guard_freeze(none.out);
@@ -287,7 +299,8 @@ EACH(target, contract, foreign_memory, NULL) {
         } else if (other != kernel) {
             cr_assert_eq(other->cache_reset(cache), OK);
         }
-        for (enum function i = APPEND; i <= LAYER; i++) BAD(i, ERROR_CACHE, cache, cache);
+        for (enum function i = APPEND; i <= LAYER; i++)
+            BAD(i, ERROR_CACHE, cache, cache);
         BAD(LAYER, ERROR_WEIGHTS, weights, weights);
         BAD(LAYER_ALONE, ERROR_WEIGHTS, weights, weights);
     }
@@ -295,16 +308,17 @@ EACH(target, contract, foreign_memory, NULL) {
 
 EACH(target, contract, pack_weights, has_layer) {
     const struct kernel *kernel = selected(target);
-    const struct weights right = random_weights(kernel, 5);
+    const struct weights right = zero_weights(kernel);
     char *packed = guard_new(kernel->weights_bytes, AT_END);
     guard_freeze(packed);
     cr_assert_eq(kernel->pack_weights(NULL, packed), ERROR_NULL);
     cr_assert_eq(kernel->pack_weights(&right, NULL), ERROR_NULL);
     cr_assert_eq(kernel->pack_weights(&right, packed + 4), ERROR_ALIGN);
-    const float *(*const all)[8] = (const float *(*)[8])&right;
+    const float *(*const all)[8] = (const float *(*)[8]) & right;
     for (size_t i = 0; i < 8; i++) {
         struct weights bad = right;
-        if (!(*all)[i]) continue; /* a bias that this kernel has not */
+        if (!(*all)[i])
+            continue; /* a bias that this kernel has not */
         ((const float **)&bad)[i] = NULL;
         cr_assert_eq(kernel->pack_weights(&bad, packed), ERROR_NULL, "%s: weights %zu NULL",
                      label(kernel), i);
@@ -332,7 +346,8 @@ static void call_all(void *scene_) {
 EACH(target, contract, small_stack, NULL) {
     struct scene scene;
     set_scene(&scene, selected(target));
-    for (enum function i = 0; i < RESET; i++) scene.right[i].pool = NULL;
+    for (enum function i = 0; i < RESET; i++)
+        scene.right[i].pool = NULL;
     run_on_stack(64 << 10, call_all, &scene);
 }
 
@@ -350,7 +365,8 @@ EACH(target, contract, float_control, NULL) {
         call_all(&scene);
         const unsigned after = _mm_getcsr() & ~(unsigned)FLAGS;
         _mm_setcsr(usual);
-        cr_assert_eq(after, all[i], "%s: MXCSR %#x becomes %#x", label(scene.kernel), all[i], after);
+        cr_assert_eq(after, all[i], "%s: MXCSR %#x becomes %#x", label(scene.kernel), all[i],
+                     after);
     }
 }
 #endif
@@ -361,7 +377,8 @@ EACH(kernel, contract, use_isa, NULL) {
     const struct kernel *kernel = kernels[target->kernel];
     char id[ID_SIZE], best[ID_SIZE] = "none";
     for (size_t i = 0; isa_id(kernel, i, id); i++)
-        if (!cpu_lacks(id)) strcpy(best, id);
+        if (!cpu_lacks(id))
+            strcpy(best, id);
     cr_assert_str_eq(kernel->isa(), best, "%s runs %s, not %s", kernel->name, kernel->isa(), best);
     for (size_t i = 0; isa_id(kernel, i, id); i++) {
         const char *before = kernel->isa(), *lack = cpu_lacks(id);
@@ -383,12 +400,15 @@ EACH(kernel, contract, sizes, NULL) {
     const size_t k = kernel->kv_heads * kernel->head_dim;
     const size_t v = kernel->kv_heads * kernel->v_head_dim;
     size_t parameters = kernel->d_model * (q + k + v + mixed);
-    if (kernel->qkv_bias) parameters += q + k + v;
-    if (kernel->o_bias) parameters += kernel->d_model;
+    if (kernel->qkv_bias)
+        parameters += q + k + v;
+    if (kernel->o_bias)
+        parameters += kernel->d_model;
     cr_assert_eq(kernel->parameters, kernel->has_layer ? parameters : 0);
     cr_assert_geq(kernel->cache_bytes, kernel->capacity * (k + v) * sizeof(float));
     cr_assert_geq(kernel->kv_bytes_per_token, (k + v) * sizeof(float));
-    if (kernel->has_layer) cr_assert_geq(kernel->weights_bytes, parameters * sizeof(float));
+    if (kernel->has_layer)
+        cr_assert_geq(kernel->weights_bytes, parameters * sizeof(float));
     for (size_t threads = 0; threads < kernel->max_threads; threads++) {
         cr_assert_eq(kernel->scratch_bytes(threads) % kernel->align, 0);
         cr_assert_leq(kernel->scratch_bytes(threads), kernel->scratch_bytes(threads + 1));

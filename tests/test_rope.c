@@ -10,12 +10,15 @@ enum { POSITIONS = 10 };
 static size_t positions(const struct kernel *kernel, size_t list[POSITIONS]) {
     static const size_t all[] = {1, 2, 31, 511, 512, 15962};
     const size_t width = kernel->kv_heads * (kernel->head_dim + kernel->v_head_dim);
-    const size_t work = kernel->heads * (kernel->head_dim + kernel->v_head_dim);
+    const size_t work = attention_work(kernel, 1, kernel->head_dim);
     size_t most = kernel->capacity - 1, count = 0;
-    while (most * width > 4U << 20 || most * work > 32U << 20) most /= 2;
+    while (most * width > 4U << 20 || most * work > 40U << 20)
+        most /= 2;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i] < most) list[count++] = all[i];
-    if (most) list[count++] = most;
+        if (all[i] < most)
+            list[count++] = all[i];
+    if (most)
+        list[count++] = most;
     return count;
 }
 
@@ -24,7 +27,8 @@ static void rotated(const struct kernel *kernel, const float *k, size_t pos, flo
     struct bounded *turned = make(kernel->head_dim, sizeof *turned);
     reference_load(k, kernel->head_dim, turned);
     reference_rope(kernel, turned, 1, pos);
-    for (size_t d = 0; d < kernel->head_dim; d++) to[d] = (float)turned[d].value;
+    for (size_t d = 0; d < kernel->head_dim; d++)
+        to[d] = (float)turned[d].value;
 }
 
 EACH(target, rope, keys, has_rope) {
@@ -57,7 +61,8 @@ EACH(target, rope, queries, has_rope) {
     float *q = make(dim, sizeof *q), *turned = make(dim, sizeof *turned);
     fill(q, dim, 9, 1);
     memset((float *)weights.wq, 0, q_width * kernel->d_model * sizeof(float));
-    if (weights.bq) memset((float *)weights.bq, 0, q_width * sizeof(float));
+    if (weights.bq)
+        memset((float *)weights.bq, 0, q_width * sizeof(float));
     for (size_t i = 0; i < q_width; i++) /* x begins with a 1 */
         *at(kernel, weights.wq, 0, kernel->d_model, i, q_width) = q[i % dim];
     const void *packed = pack(kernel, &weights);
@@ -68,7 +73,8 @@ EACH(target, rope, queries, has_rope) {
         struct problem problem = layer_problem(kernel, pos + 1, 1, &weights, packed);
         double square = 0;
         rotated(kernel, q, pos, turned);
-        for (size_t d = 0; d < dim; d++) square += (double)turned[d] * (double)turned[d];
+        for (size_t d = 0; d < dim; d++)
+            square += (double)turned[d] * (double)turned[d];
         for (size_t j = 0; j + near < pos; j++) /* scores of -300 */
             for (size_t d = 0; d < k_width; d++)
                 problem.k[j * k_width + d] =
@@ -87,7 +93,8 @@ EACH(target, rope, position_0, has_rope) {
     const struct kernel *kernel = selected(target);
     float *k = make(kernel->head_dim, sizeof *k);
     double *got = make(kernel->kv_heads * kernel->head_dim, sizeof *got);
-    if (kernel->capacity < 2) return;
+    if (kernel->capacity < 2)
+        return;
     fill(k, kernel->head_dim, 10, 1);
     key_in_cache(kernel, k, 0, k, got);
     for (size_t i = 0; i < kernel->kv_heads * kernel->head_dim; i++)

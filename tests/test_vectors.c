@@ -44,7 +44,8 @@ static float *tensor(const json_t *in, const char *key, size_t count) {
 /* ---- which kernels ---- */
 
 static bool same_rope(const struct kernel *kernel, const json_t *rope) {
-    if (!rope) return !kernel->rotary_dim;
+    if (!rope)
+        return !kernel->rotary_dim;
     const char *layout = json_string_value(json_object_get(rope, "layout"));
     return kernel->rotary_dim == size_of(rope, "rotary_dim") &&
            kernel->rope_theta == json_number_value(json_object_get(rope, "theta")) &&
@@ -79,9 +80,9 @@ static bool takes_key(const struct kernel *kernel, const json_t *in) {
 }
 
 static bool takes_layer(const struct kernel *kernel, const json_t *in) {
-    return kernel->has_layer && same_heads(kernel, in) && kernel->d_model == size_of(in, "d_model") &&
-           kernel->qkv_bias && kernel->o_bias && !kernel->rotary_dim &&
-           kernel->capacity >= size_of(in, "n");
+    return kernel->has_layer && same_heads(kernel, in) &&
+           kernel->d_model == size_of(in, "d_model") && kernel->qkv_bias && kernel->o_bias &&
+           !kernel->rotary_dim && kernel->capacity >= size_of(in, "n");
 }
 
 static const struct {
@@ -93,10 +94,11 @@ static const struct {
 Test(vectors, all_have_a_kernel) {
     for (size_t f = 0; f < sizeof files / sizeof *files && kernels_are_all; f++) {
         size_t index;
-        json_t *in;
-        json_array_foreach(load(files[f].file), index, in) {
+        json_t *cases = load(files[f].file), *in;
+        json_array_foreach(cases, index, in) {
             size_t takers = 0;
-            for (size_t i = 0; i < kernel_count; i++) takers += files[f].takes(kernels[i], in);
+            for (size_t i = 0; i < kernel_count; i++)
+                takers += files[f].takes(kernels[i], in);
             cr_assert(takers, "no spec has the shape of %s", id_of(in));
         }
     }
@@ -104,7 +106,9 @@ Test(vectors, all_have_a_kernel) {
 
 /* ---- comparing ---- */
 
-static bool near(double got, double want) { return fabs(got - want) <= ABSOLUTE + RELATIVE * fabs(want); }
+static bool near(double got, double want) {
+    return fabs(got - want) <= ABSOLUTE + RELATIVE * fabs(want);
+}
 
 /* A case tells rows in full ("rows"), single numbers ("samples": [index, value]), the "sum" and the
  * sum of squares ("sum_sq") of all: whatever it has is compared. */
@@ -122,7 +126,8 @@ static void expect_vector(const struct kernel *kernel, const json_t *in, const c
             const double value = (double)got[row * width + i];
             sum += value;
             squares += value * value;
-            if (!wanted) continue;
+            if (!wanted)
+                continue;
             const double want = json_number_value(json_array_get(wanted, i));
             cr_assert(near(value, want), "%s %s %s: [%zu][%zu] is %.9g, not %.9g", label(kernel),
                       id_of(in), way, row, i, value, want);
@@ -137,7 +142,8 @@ static void expect_vector(const struct kernel *kernel, const json_t *in, const c
                   label(kernel), id_of(in), way, at_index, (double)got[at_index], want);
     }
     cr_assert(compared, "%s compares nothing", id_of(in));
-    if (!json_object_get(in, "sum")) return;
+    if (!json_object_get(in, "sum"))
+        return;
     const double want_sum = json_number_value(json_object_get(in, "sum"));
     const double want_squares = json_number_value(json_object_get(in, "sum_sq"));
     cr_assert_leq(fabs(sum - want_sum), sqrt(count) * ABSOLUTE * 10, "%s %s %s: sum %.9g, not %.9g",
@@ -181,8 +187,10 @@ static void attend_stale(const struct problem *problem, const json_t *stale, flo
     float *k = make(k_size, sizeof *k), *v = make(v_size, sizeof *v);
     const float bad_k = strtof(json_string_value(json_array_get(stale, 0)), NULL);
     const float bad_v = strtof(json_string_value(json_array_get(stale, 1)), NULL);
-    for (size_t i = 0; i < k_size; i++) k[i] = bad_k;
-    for (size_t i = 0; i < v_size; i++) v[i] = bad_v;
+    for (size_t i = 0; i < k_size; i++)
+        k[i] = bad_k;
+    for (size_t i = 0; i < v_size; i++)
+        v[i] = bad_v;
     void *cache = guard_new(kernel->cache_bytes, AT_END);
     void *scratch = guard_new(kernel->cache_scratch_bytes(0), AT_END);
     cr_assert_eq(kernel->cache_reset(cache), OK);
@@ -214,12 +222,14 @@ static void attend_layer(const struct problem *problem, const struct way *way, f
             for (size_t row = 0; row < n; row++)
                 layer.x[row * width + parts[p].first + i] = parts[p].from[row * parts[p].count + i];
         }
-    for (size_t i = 0; i < mixed; i++) *at(kernel, weights.wo, i, mixed, i, width) = 1;
+    for (size_t i = 0; i < mixed; i++)
+        *at(kernel, weights.wo, i, mixed, i, width) = 1;
     layer.packed = pack(kernel, &weights);
     float *y = make(n * width, sizeof *y);
     run_layer(&layer, way, y);
     copy_head(y, n, width, 0, out, mixed, 0, 1);
-    for (size_t i = 1; i < mixed; i++) copy_head(y, n, width, i, out, mixed, i, 1);
+    for (size_t i = 1; i < mixed; i++)
+        copy_head(y, n, width, i, out, mixed, i, 1);
 }
 
 static void attention_case(const struct kernel *kernel, const json_t *in) {
@@ -238,12 +248,15 @@ static void attention_case(const struct kernel *kernel, const json_t *in) {
     }
     for (size_t i = 0; i < sizeof attention_ways / sizeof *attention_ways; i++) {
         const struct way *way = &attention_ways[i];
-        if (nan_in_v) problem.v[json_integer_value(nan_in_v)] = NAN;
+        if (nan_in_v)
+            problem.v[json_integer_value(nan_in_v)] = NAN;
         if (json_object_get(in, "rope")) {
-            if (!layer_fits(&problem, way)) continue;
+            if (!layer_fits(&problem, way))
+                continue;
             attend_layer(&problem, way, out);
         } else {
-            if (!attention_fits(&problem, way)) continue;
+            if (!attention_fits(&problem, way))
+                continue;
             attend(&problem, way, out);
         }
         if (!nan_in_v) {
@@ -259,10 +272,11 @@ static void attention_case(const struct kernel *kernel, const json_t *in) {
 
 static void each_attention_case(const struct kernel *kernel) {
     size_t index;
-    json_t *in;
-    json_array_foreach(load("attention"), index, in) {
+    json_t *cases = load("attention"), *in;
+    json_array_foreach(cases, index, in) {
         const size_t mark = guard_mark();
-        if (takes_attention(kernel, in)) attention_case(kernel, in);
+        if (takes_attention(kernel, in))
+            attention_case(kernel, in);
         guard_release(mark);
     }
 }
@@ -283,9 +297,10 @@ EACH(target, vectors, attention, NULL) {
 EACH(target, vectors, rope, has_rope) {
     const struct kernel *kernel = selected(target);
     size_t index;
-    json_t *in;
-    json_array_foreach(load("rope"), index, in) {
-        if (!takes_key(kernel, in)) continue;
+    json_t *cases = load("rope"), *in;
+    json_array_foreach(cases, index, in) {
+        if (!takes_key(kernel, in))
+            continue;
         const size_t mark = guard_mark();
         const float *k = tensor(in, "k", kernel->head_dim);
         const float *want = tensor(in, "want", kernel->head_dim);
@@ -314,9 +329,10 @@ static const float *turned(const struct kernel *kernel, const float *from, size_
 EACH(target, vectors, layer, has_layer) {
     const struct kernel *kernel = selected(target);
     size_t index;
-    json_t *in;
-    json_array_foreach(load("layer"), index, in) {
-        if (!takes_layer(kernel, in)) continue;
+    json_t *cases = load("layer"), *in;
+    json_array_foreach(cases, index, in) {
+        if (!takes_layer(kernel, in))
+            continue;
         const size_t mark = guard_mark(), width = kernel->d_model, n = size_of(in, "n");
         const float *projection = tensor(in, "in_proj_weight", 3 * width * width);
         const float *bias = tensor(in, "in_proj_bias", 3 * width);
@@ -333,7 +349,8 @@ EACH(target, vectors, layer, has_layer) {
         float *y = make(n * width, sizeof *y);
         for (size_t i = 0; i < sizeof attention_ways / sizeof *attention_ways; i++) {
             const struct way *way = &attention_ways[i];
-            if (!layer_fits(&problem, way) || (way->chunk && !kernel->causal)) continue;
+            if (!layer_fits(&problem, way) || (way->chunk && !kernel->causal))
+                continue;
             run_layer(&problem, way, y);
             expect_vector(kernel, in, way->name, y, n, width);
         }
