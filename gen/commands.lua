@@ -38,6 +38,36 @@ function commands.write(options)
     }), shape.isa
 end
 
+-- Takes and returns what commands.write does; the files are those of a program that benches the
+-- kernels. A hyphen keeps the bench's own files apart: no kernel's name has one.
+function commands.bench(options)
+    local name, written, isas = commands.write(options)
+    if not name then return nil, written end
+    local files = {}
+    for _, path in ipairs { "tests/kernel.h", "tests/describe.inc", "tests/bench/machine.h",
+        "tests/bench/machine.c", "tests/bench/parts.h", "tests/bench/parts.inc",
+        "tests/bench/bench.c" } do
+        files[#files + 1] = { name = "bench-" .. path:match("[^/]*$"),
+            text = attnc.text(path):gsub('#include "', '#include "bench-') }
+    end
+    for _, file in ipairs(written) do
+        if file.name == name .. "_dispatch.c" then
+            files[#files + 1] = { name = "bench-kernel.c", text = file.text .. ([[
+
+#define ID NAME
+#define K NAME
+#define N UPPER
+#include "bench-parts.inc"
+const struct parts *const parts[] = { &parts_NAME };
+const size_t parts_count = 1;
+]]):gsub("NAME", name):gsub("UPPER", name:upper()) }
+        elseif file.name ~= name .. "_selftest.c" then
+            files[#files + 1] = file
+        end
+    end
+    return name, files, isas
+end
+
 -- -> text for stdout | nil, message
 function commands.info(options)
     local shape, message = spec.load(options)

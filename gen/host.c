@@ -295,11 +295,12 @@ static void list_directory(lua_State *lua, int result, const char *directory, co
     closedir(entries);
 }
 
-/* attnc.list() -> the paths of all built-in files, sorted. */
+/* attnc.list() -> the paths of all built-in files that take part in writing, sorted. */
 static int host_list(lua_State *lua) {
     lua_newtable(lua);
     for (size_t i = 0; i < builtin_count; i++)
-        if (templates_directory == NULL || !is_template(builtins[i].path)) {
+        if (strncmp(builtins[i].path, "tests/", 6) != 0 &&
+            (templates_directory == NULL || !is_template(builtins[i].path))) {
             lua_pushstring(lua, builtins[i].path);
             lua_rawseti(lua, -2, (lua_Integer)lua_rawlen(lua, -2) + 1);
         }

@@ -25,6 +25,7 @@ static const char help[] =
     "  attnc SPEC           write the C files of a spec\n"
     "  attnc info SPEC      show shape, plan, parameters, FLOPs and memory\n"
     "  attnc check SPEC     write, compile (CC, CFLAGS) and run the selftests\n"
+    "  attnc bench SPEC     the same, but verify and time the kernels\n"
     "  attnc verify FILE... compare written files with what attnc writes today\n"
     "  attnc isa            list the instruction sets and what this CPU runs\n"
     "  attnc help spec      list the fields of a spec\n"
@@ -33,7 +34,7 @@ static const char help[] =
     "  --isa LIST           instead of the spec's isa: names with commas, or native\n"
     "  --set FIELD=VALUE    instead of the spec's value; may be given again\n"
     "  --single-file        header and code in one file\n"
-    "  --json               info as JSON\n"
+    "  --json               info or bench as JSON\n"
     "  --templates DIR      use these templates, not the built-in ones\n"
     "  --version, --help\n"
     "\n"
@@ -120,10 +121,12 @@ struct written {
     size_t isa_count;
 };
 
-static int generate(lua_State *lua, const struct options *options, struct written *written) {
+/* `what` is the function of commands.lua: "write", or "bench" for the files of a bench. */
+static int generate(lua_State *lua, const struct options *options, const char *what,
+                    struct written *written) {
     int status = push_options(lua, options);
     if (status == DONE)
-        status = call(lua, "write", 1, 3);
+        status = call(lua, what, 1, 3);
     if (status != DONE)
         return status;
     if (lua_isnil(lua, -3)) {
@@ -157,7 +160,7 @@ static int generate(lua_State *lua, const struct options *options, struct writte
 static int command_write(lua_State *lua, const struct options *options) {
     struct written written = {0};
     char out[64];
-    int status = generate(lua, options, &written);
+    int status = generate(lua, options, "write", &written);
     if (status == DONE) {
         snprintf(out, sizeof out, "out/%s", written.name);
         if (!output_write(options->out != NULL ? options->out : out, written.name, written.files,
@@ -231,7 +234,7 @@ static int command_verify(lua_State *lua, const struct options *options) {
     return worst;
 }
 
-/* ---- attnc check ---- */
+/* ---- attnc check, attnc bench ---- */
 
 static double seconds(void) {
     struct timespec now;
@@ -272,15 +275,15 @@ static bool ends_with(const char *text, const char *end) {
     return size >= tail && strcmp(text + size - tail, end) == 0;
 }
 
-/* Compiles every written C file into `build` and links the selftest. */
-static bool build_selftest(const struct written *written, const char *sources, const char *build,
-                           char *program, size_t program_size) {
+/* Compiles every written C file into `build` and links a program there; says so in `log`. */
+static bool build_program(const struct written *written, const char *sources, const char *build,
+                          FILE *log, char *program, size_t program_size) {
     char paths[64][2][4096]; /* source and object of each C file */
     struct command link = {0}, compile;
     size_t files = 0;
     if (!add_environment(&link, 0, "CC", "cc") || !add_environment(&link, 1, "CFLAGS", "-O2"))
         return false;
-    snprintf(program, program_size, "%s/selftest", build);
+    snprintf(program, program_size, "%s/program", build);
     add(&link, "-o");
     add(&link, program);
     for (size_t i = 0; i < written->count && files < 64; i++) {
@@ -297,21 +300,24 @@ static bool build_selftest(const struct written *written, const char *sources, c
         compile = (struct command){0};
         add_environment(&compile, 0, "CC", "cc");
         add_environment(&compile, 1, "CFLAGS", "-O2");
+        if (strncmp(name, "bench-", 6) == 0) /* C99 is for the kernels */
+            add(&compile, "-std=c11");
         add(&compile, "-c");
         add(&compile, "-o");
         add(&compile, object);
         add(&compile, source);
-        printf("compile %-40s ", name);
-        fflush(stdout);
+        fprintf(log, "compile %-40s ", name);
+        fflush(log);
         double start = seconds();
         int status = run_program(compile.argv, NULL, 0);
-        printf(status == 0 ? "%6.1f s\n" : "failed\n", seconds() - start);
+        fprintf(log, status == 0 ? "%6.1f s\n" : "failed\n", seconds() - start);
         if (status != 0)
             return false;
         if (link.count + 4 < ARGUMENT_LIMIT)
             add(&link, object);
     }
     add(&link, "-lm");
+    add(&link, "-pthread");
     return run_program(link.argv, NULL, 0) == 0;
 }
 
@@ -327,8 +333,14 @@ static bool read_counts(const char *line, long *passed, long *failed) {
     return end != line && strncmp(end, " failed", 7) == 0;
 }
 
-static void run_selftests(lua_State *lua, const struct written *written, char *program,
-                          long counts[3]) {
+static int run_selftests(lua_State *lua, const struct options *options,
+                         const struct written *written, char *program) {
+    long counts[3] = {0};
+    (void)options;
+    if (program == NULL) {
+        puts("0 passed, 1 failed, 0 skipped: it does not build");
+        return FAILED;
+    }
     for (size_t i = 0; i < written->isa_count; i++) {
         char line[256] = "", isa[64];
         long passed, failed;
@@ -353,14 +365,30 @@ static void run_selftests(lua_State *lua, const struct written *written, char *p
         counts[0] += passed;
         counts[1] += failed;
     }
+    printf("%ld passed, %ld failed, %ld skipped\n", counts[0], counts[1], counts[2]);
+    return counts[1] == 0 ? DONE : FAILED;
 }
 
-static int command_check(lua_State *lua, const struct options *options) {
+/* What follows the spec on the command line goes to the program. */
+static int run_bench(lua_State *lua, const struct options *options, const struct written *written,
+                     char *program) {
+    char *argv[ARGUMENT_LIMIT] = {program, options->given & JSON ? "--json" : NULL};
+    size_t count = options->given & JSON ? 2 : 1;
+    (void)lua, (void)written;
+    for (int i = 1; i < options->file_count && count + 1 < ARGUMENT_LIMIT; i++)
+        argv[count++] = options->files[i];
+    return program != NULL && run_program(argv, NULL, 0) == 0 ? DONE : FAILED;
+}
+
+/* Writes what commands.`what` gives into a directory that goes again, unless -o says where; builds
+ * it and calls `run` with the program, NULL if it does not build. */
+static int build_and_run(lua_State *lua, const struct options *options, const char *what, FILE *log,
+                         int (*run)(lua_State *, const struct options *, const struct written *,
+                                    char *)) {
     struct written written = {0};
     char build[1024], sources[1100], program[1200];
-    long counts[3] = {0};
     const char *base = getenv("TMPDIR");
-    int status = generate(lua, options, &written);
+    int status = generate(lua, options, what, &written);
     if (status != DONE)
         goto done;
     status = FAILED;
@@ -372,14 +400,8 @@ static int command_check(lua_State *lua, const struct options *options) {
     snprintf(sources, sizeof sources, "%s/src", build);
     const char *directory = options->out != NULL ? options->out : sources;
     if (output_write(directory, written.name, written.files, written.count, options->out == NULL)) {
-        if (build_selftest(&written, directory, build, program, sizeof program)) {
-            run_selftests(lua, &written, program, counts);
-            printf("%ld passed, %ld failed, %ld skipped\n", counts[0], counts[1], counts[2]);
-            if (counts[1] == 0)
-                status = DONE;
-        } else {
-            puts("0 passed, 1 failed, 0 skipped: it does not build");
-        }
+        bool good = build_program(&written, directory, build, log, program, sizeof program);
+        status = run(lua, options, &written, good ? program : NULL);
         unlink(program);
         for (size_t i = 0; i < written.count; i++) {
             snprintf(program, sizeof program, "%s/%zu.o", build, i);
@@ -397,6 +419,14 @@ done:
     return status;
 }
 
+static int command_check(lua_State *lua, const struct options *options) {
+    return build_and_run(lua, options, "write", stdout, run_selftests);
+}
+
+static int command_bench(lua_State *lua, const struct options *options) {
+    return build_and_run(lua, options, "bench", stderr, run_bench);
+}
+
 /* ---- the command line ---- */
 
 static const struct command_row {
@@ -408,6 +438,7 @@ static const struct command_row {
 } rows[] = {
     {"info", command_info, ISA | SET | JSON | TEMPLATES, 1, 1, "one spec"},
     {"check", command_check, OUT | ISA | SET | SINGLE | TEMPLATES, 1, 1, "one spec"},
+    {"bench", command_bench, ISA | SET | JSON | TEMPLATES, 1, 1 << 30, "one spec"},
     {"verify", command_verify, TEMPLATES, 1, 1 << 30, "one or more files"},
     {"isa", command_isa, TEMPLATES, 0, 0, "no further words"},
     {"help", command_help, TEMPLATES, 0, 1, "at most one word"},

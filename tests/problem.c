@@ -61,8 +61,9 @@ size_t layer_work(const struct kernel *kernel, size_t n, size_t rows) {
 size_t some_rows(const struct kernel *kernel, size_t n, size_t each, size_t least) {
     if (kernel->exact && n == kernel->capacity)
         return n;
-    const size_t rows = (4U << 20) / each;
-    return smaller(n, rows > least ? rows : least);
+    const size_t cheap = (4U << 20) / each, bearable = smaller(least, (48U << 20) / each);
+    const size_t rows = cheap > bearable ? cheap : bearable;
+    return smaller(n, rows > 1 ? rows : smaller(least, 2));
 }
 
 const struct budget FULL = {120U << 20};

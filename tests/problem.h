@@ -45,8 +45,8 @@ size_t edges(const struct kernel *kernel, size_t list[EDGES]);
 size_t attention_work(const struct kernel *kernel, size_t n, size_t rows);
 size_t layer_work(const struct kernel *kernel, size_t n, size_t rows);
 
-/* As many of n rows as some 4 million multiply-adds allow where one row takes `each`, or `least`.
- * All if the kernel is exact and n its capacity. */
+/* How many of n rows to compute where one takes `each` multiply-adds: as many as are cheap, or
+ * `least` as far as that is bearable. All if the kernel is exact and n its capacity. */
 size_t some_rows(const struct kernel *kernel, size_t n, size_t each, size_t least);
 
 /* What a test may take: about so many multiply-adds of scalar C, a second or less. `spend` gives

@@ -14,6 +14,7 @@
  *   --out DIR     writes DIR/bench.json, and DIR/bench.tsv for plots
  * Exit status: 0 done, 1 a result is wrong or something failed (then no JSON is written), 2 usage.
  */
+#define _GNU_SOURCE
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -472,11 +473,11 @@ static void verify(struct subject *own, const struct task *task, struct contende
 
 /* NAN: does not apply, or is not known. Times in seconds, rates per second. */
 struct row {
-    const char *spec, *isa, *peer;
-    char name[64];
+    const char *spec, *peer;
+    char isa[ID_SIZE], name[64]; /* isa: empty for a peer */
     size_t threads, code, scratch;
     double min, median, flops, bytes, rate; /* rate: bytes / min, where memory may be the limit */
-    double peak, read, bound;               /* limits: FLOP/s, bytes/s, a time */
+    double peak, usual_peak, read, bound;   /* limits: FLOP/s, their median, bytes/s, a time */
     double pieces;                          /* sum of the layer's pieces / min */
     double ratio;                           /* times that ours is faster than the peer */
 };
@@ -495,7 +496,8 @@ static struct row *add_row(struct contender *from, const char *piece) {
     const struct subject *own = from->subject;
     const struct task *task = from->task;
     struct row *row = &rows[row_count++];
-    *row = (struct row){.spec = own->kernel->name, .isa = from->isa, .threads = from->threads};
+    *row = (struct row){.spec = own->kernel->name, .threads = from->threads};
+    snprintf(row->isa, sizeof row->isa, "%s", from->isa ? from->isa : "");
     snprintf(row->name, sizeof row->name, piece ? "%s: %s" : "%s", task->name, piece);
     row->code = from->isa ? code_bytes(row->spec, row->isa) : 0;
     const size_t threads = from->threads > 1 ? from->threads : 0;
@@ -507,30 +509,50 @@ static struct row *add_row(struct contender *from, const char *piece) {
     row->flops = task->flops;
     row->bytes = task->bytes;
     row->rate = task->n == 1 ? row->bytes / row->min : NAN;
-    row->peak = row->read = row->bound = row->pieces = row->ratio = NAN;
+    row->peak = row->usual_peak = row->read = row->bound = row->pieces = row->ratio = NAN;
     return row;
 }
 
 static double gflops(const struct row *row) { return row->flops / row->min * 1e-9; }
 static double share_of_peak(const struct row *row) { return row->flops / row->min / row->peak; }
+static double usual_share(const struct row *row) {
+    return row->flops / row->median / row->usual_peak;
+}
 static double share_of_read(const struct row *row) { return row->rate / row->read; }
 static double share_of_bound(const struct row *row) { return row->bound / row->min; }
 
 static void print_head(void) {
-    if (options.json)
-        return;
-    printf("%s, CPU %zu%s; compiled by %s\n", machine.name, machine.cpus[0],
-           machine.first_in_line ? ", ahead of other processes" : "", __VERSION__);
-    printf(
-        "peak, read: the fused multiply-adds and the bytes per second that plain loops of the "
-        "same\ninstruction set reach in the same minute, on the same bytes; bound: the longer of "
-        "the two times\n\n");
-    printf("%-22s %-26s %-9s %9s %9s %8s %6s %7s %6s %6s %7s %6s\n", "kernel", "case", "isa",
-           "min ms", "median", "GFLOP/s", "peak", "GB/s", "read", "bound", "pieces", "x 2");
+#if defined(__clang__)
+    const char *compiler = "";
+#else
+    const char *compiler = "gcc ";
+#endif
+    printf("%s, CPU %zu%s; compiled by %s%s\n", machine.name, machine.cpus[0],
+           machine.first_in_line ? ", ahead of other processes" : "", compiler, __VERSION__);
+    puts(
+        "peak     of the fused multiply-adds that a loop of nothing else reaches in the same "
+        "minute,\n         best call by best call; median: median by median\n"
+        "read     of the bytes a second that a loop of nothing but loads gets from the same bytes\n"
+        "bound    of the speed at which the slower of these two loops would do the work\n"
+        "pieces   the layer's pieces, timed one by one, as a share of the layer\n"
+        "x 2      two threads, times as fast as one");
 }
 
-/* A number with a unit's width, nothing where it does not apply. */
-static void cell(int width, double value, const char *format) {
+static void print_subject(const struct subject *own) {
+    const struct kernel *kernel = own->kernel;
+    printf("\n%s: code", kernel->name);
+    for (size_t i = 0; i < own->isa_count; i++)
+        printf("%s %s %zu", i ? "," : "", own->isas[i], code_bytes(kernel->name, own->isas[i]));
+    printf(" bytes; scratch %zu, with a cache %zu; cache %zu", kernel->scratch_bytes(0),
+           kernel->cache_scratch_bytes(0), kernel->cache_bytes);
+    if (kernel->has_layer)
+        printf("; weights %zu", kernel->weights_bytes);
+    printf("\n  %-30s %-8s %9s %9s %8s %6s %6s %7s %6s %6s %6s %5s\n", "case", "isa", "ms min",
+           "median", "GFLOP/s", "peak", "median", "GB/s", "read", "bound", "pieces", "x 2");
+}
+
+/* Nothing where the value does not apply. */
+static void print_cell(int width, double value, const char *format) {
     char text[32] = "";
     if (!isnan(value))
         snprintf(text, sizeof text, format, value);
@@ -540,31 +562,32 @@ static void cell(int width, double value, const char *format) {
 static void print_row(const struct row *row, double with_two) {
     if (options.json)
         return;
-    printf("%-22s %-26s %-9s", row->spec, row->name, row->peer ? row->peer : row->isa);
-    cell(9, row->min * 1e3, "%.4f");
-    cell(9, row->median * 1e3, "%.4f");
-    cell(8, gflops(row), "%.1f");
-    cell(6, share_of_peak(row) * 100, "%.1f%%");
-    cell(7, row->rate * 1e-9, "%.2f");
-    cell(6, share_of_read(row) * 100, "%.1f%%");
-    cell(6, share_of_bound(row) * 100, "%.1f%%");
-    cell(7, row->pieces * 100, "%.1f%%");
-    cell(6, with_two, "%.2f");
+    printf("  %-30s %-8s", row->name, row->peer ? row->peer : row->isa);
+    print_cell(9, row->min * 1e3, "%.4f");
+    print_cell(9, row->median * 1e3, "%.4f");
+    print_cell(8, gflops(row), "%.1f");
+    print_cell(6, share_of_peak(row) * 100, "%.1f%%");
+    print_cell(6, usual_share(row) * 100, "%.1f%%");
+    print_cell(7, row->rate * 1e-9, "%.2f");
+    print_cell(6, share_of_read(row) * 100, "%.1f%%");
+    print_cell(6, share_of_bound(row) * 100, "%.1f%%");
+    print_cell(6, row->pieces * 100, "%.1f%%");
+    print_cell(5, with_two, "%.2f");
     if (row->peer)
-        printf("  ours is %.2f times as fast", row->ratio);
+        printf("  ours: %.2f times as fast", row->ratio);
     putchar('\n');
     fflush(stdout);
 }
 
 static void print_number(FILE *to, const char *name, double value) {
     if (isfinite(value))
-        fprintf(to, ", \"%s\": %.6g", name, value);
+        fprintf(to, ", \"%s\": %.12g", name, value);
     else
         fprintf(to, ", \"%s\": null", name);
 }
 
 static void print_text(FILE *to, const char *name, const char *value) {
-    fprintf(to, value ? ", \"%s\": \"%s\"" : ", \"%s\": null", name, value);
+    fprintf(to, value && *value ? ", \"%s\": \"%s\"" : ", \"%s\": null", name, value);
 }
 
 /* Names are C identifiers, ids and our own words: nothing to escape. */
@@ -579,13 +602,15 @@ static void print_json(FILE *to) {
         print_number(to, "ms_median", row->median * 1e3);
         print_number(to, "gflops", gflops(row));
         print_number(to, "share_of_peak", share_of_peak(row));
+        print_number(to, "share_of_peak_by_medians", usual_share(row));
         print_number(to, "gb_per_s", row->rate * 1e-9);
         print_number(to, "share_of_bandwidth", share_of_read(row));
         print_number(to, "share_of_bound", share_of_bound(row));
         print_number(to, "share_of_pieces", row->pieces);
         print_text(to, "peer", row->peer);
         print_number(to, "ratio", row->ratio);
-        fprintf(to, ", \"flops\": %.0f, \"bytes\": %.0f", row->flops, row->bytes);
+        print_number(to, "flops", row->flops);
+        print_number(to, "bytes", row->bytes);
         print_number(to, "peak_gflops", row->peak * 1e-9);
         print_number(to, "read_gb_per_s", row->read * 1e-9);
         fprintf(to, ", \"code_bytes\": %zu, \"scratch_bytes\": %zu}", row->code, row->scratch);
@@ -603,7 +628,7 @@ static void print_tsv(FILE *to) {
         const double numbers[] = {
             row->min * 1e3,      gflops(row),      share_of_peak(row), row->rate * 1e-9,
             share_of_bound(row), row->peak * 1e-9, row->read * 1e-9,   row->flops / row->bytes};
-        fprintf(to, "%s\t%s\t%s\t%zu\t%s", row->spec, row->isa ? row->isa : "-", row->name,
+        fprintf(to, "%s\t%s\t%s\t%zu\t%s", row->spec, *row->isa ? row->isa : "-", row->name,
                 row->threads, row->peer ? row->peer : "-");
         for (size_t j = 0; j < sizeof numbers / sizeof *numbers; j++)
             fprintf(to, isfinite(numbers[j]) ? "\t%.6g" : "\t-", numbers[j]);
@@ -669,22 +694,21 @@ static void enter_limits(struct field *field, struct subject *own, const struct 
     }
 }
 
-/* FLOP/s and bytes/s of the limits of `isa`; NAN where none was timed. */
-static void find_limits(const struct field *field, const char *isa, double *peak, double *read) {
-    *peak = *read = NAN;
+/* Fills in the limits of the row's instruction set, where there are any. */
+static void set_limits(struct row *row, struct field *field) {
     for (size_t i = field->ours; i < field->count; i++) {
-        const struct contender *limit = &field->all[i];
-        if (limit->run == run_fma && strcmp(limit->isa, isa) == 0)
-            *peak = limit->vectors->flops / limit->best;
-        if (limit->run == run_read && strcmp(limit->isa, isa) == 0)
-            *read = fmax(*read, (double)each_span(limit, NULL) / limit->best);
+        struct contender *limit = &field->all[i];
+        if (strcmp(limit->isa, row->isa) != 0)
+            continue;
+        if (limit->run == run_fma) {
+            const double flops = (double)(limit->vectors->flops * row->threads);
+            row->peak = flops / limit->best;
+            row->usual_peak = flops / median(limit);
+        }
+        if (limit->run == run_read)
+            row->read = fmax(row->read, (double)each_span(limit, NULL) / limit->best);
     }
-}
-
-static void set_limits(struct row *row, double peak, double read) {
-    row->peak = peak * (double)row->threads;
-    row->read = read;
-    row->bound = isnan(row->rate) ? NAN : fmax(row->bytes / read, row->flops / row->peak);
+    row->bound = isnan(row->rate) ? NAN : fmax(row->bytes / row->read, row->flops / row->peak);
 }
 
 /* Rows of instruction set `index`: the whole, two threads, the pieces of a layer. */
@@ -693,12 +717,11 @@ static void report(struct field *field, struct subject *own, const struct task *
     static const char *const names[PIECES] = {"project in", "rotate", "attend", "project out"};
     const char *isa = own->isas[index];
     const struct kernel *kernel = own->kernel;
-    double peak, read, two = NAN;
-    find_limits(field, isa, &peak, &read);
+    double two = NAN;
     const size_t first = row_count;
     for (size_t i = 0; i < field->ours; i++)
         if (field->all[i].run == run_ours && strcmp(field->all[i].isa, isa) == 0)
-            set_limits(add_row(&field->all[i], NULL), peak, read);
+            set_limits(add_row(&field->all[i], NULL), field);
     if (row_count > first + 1)
         two = rows[first].min / rows[first + 1].min;
     if (task->kind == LAYER) {
@@ -715,7 +738,7 @@ static void report(struct field *field, struct subject *own, const struct task *
             struct row *row = add_row(&pieces[i], names[i]);
             row->flops = flops[i];
             row->bytes = row->rate = NAN;
-            set_limits(row, peak, read);
+            set_limits(row, field);
         }
         rows[first].pieces = sum / rows[first].min;
     }
@@ -826,10 +849,10 @@ static void run_subject(const struct parts *parts) {
         if (kernel->pack_weights(&own.source, own.weights) != OK)
             fail(kernel->name, "its weights cannot be packed");
     }
+    if (!options.json)
+        print_subject(&own);
     for (size_t i = 0; i < count; i++)
         run_task(&own, &list[i]);
-    if (!options.json)
-        putchar('\n');
     free_weights(&own.source);
     void *all[] = {own.q,   own.k,        own.v,     own.x,       own.mixed,
                    own.out, own.expected, own.cache, own.scratch, own.weights};
@@ -864,7 +887,8 @@ int main(int argc, char **argv) {
         }
     }
     machine = machine_take();
-    print_head();
+    if (!options.json)
+        print_head();
     for (size_t i = 0; i < parts_count; i++)
         run_subject(parts[i]);
     if (options.json)

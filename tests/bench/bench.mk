@@ -7,7 +7,7 @@ BENCH_SPECS := $(or $(SPEC),$(sort $(wildcard tests/bench/specs/*.lua)) specs/gp
 	specs/llama-3.2-1b.lua)
 BENCH_OUT := out/bench
 BENCH_CFLAGS := -std=c11 -O2 -g -Wall -Wextra -Wpedantic -Wconversion -Werror
-BENCH_CPPFLAGS := -D_GNU_SOURCE -Itests -Itests/bench -MMD -MP
+BENCH_CPPFLAGS := -Itests -Itests/bench -MMD -MP
 
 bench_ids := $(foreach spec,$(BENCH_SPECS),$(call spec_id,$(spec)))
 bench_parts := $(bench_ids:%=$(SUITE_OUT)/kernels/%/parts.o)

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "machine.h"
 
 #include <elf.h>
@@ -35,28 +36,26 @@ enum { FMA_ROUNDS = 12000, FMA_CHAINS = 12 };
 static void fma_avx2(void) { FMA_LOOP("ymm"); }
 static void fma_avx512(void) { FMA_LOOP("zmm"); }
 
-#define LOAD(r, size) "vmovups " #size "(%0),%%" r "\n\t"
-#define LOADS_YMM                                                                                  \
-    LOAD("ymm0", 0)                                                                                \
-    LOAD("ymm1", 32) LOAD("ymm2", 64) LOAD("ymm3", 96) LOAD("ymm4", 128) LOAD("ymm5", 160)         \
-        LOAD("ymm6", 192) LOAD("ymm7", 224)
-#define LOADS_ZMM LOAD("zmm0", 0) LOAD("zmm1", 64) LOAD("zmm2", 128) LOAD("zmm3", 192)
-#define READ_LOOP(loads)                                                                           \
+/* 256 bytes of each stream in turn. */
+#define READ_LOOP(r, size, indices)                                                                \
     const size_t part = bytes / streams;                                                           \
     for (size_t at = 0; at < part; at += 256)                                                      \
         for (const char *p = from + at; p < from + bytes; p += part)                               \
-            __asm__ volatile(loads                                                                 \
-                             :                                                                     \
-                             : "r"(p)                                                              \
+            __asm__ volatile(".irp i," indices "\n\tvmovups " size "*\\i(%0),%%" r                 \
+                             "\\i\n\t.endr" ::"r"(p)                                               \
                              : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");    \
     __asm__ volatile("vzeroupper" ::: "memory")
 
-static void read_avx2(const char *from, size_t bytes, size_t streams) { READ_LOOP(LOADS_YMM); }
-static void read_avx512(const char *from, size_t bytes, size_t streams) { READ_LOOP(LOADS_ZMM); }
+static void read_avx2(const char *from, size_t bytes, size_t streams) {
+    READ_LOOP("ymm", "32", "0,1,2,3,4,5,6,7");
+}
+static void read_avx512(const char *from, size_t bytes, size_t streams) {
+    READ_LOOP("zmm", "64", "0,1,2,3");
+}
 
 static const struct vectors all_vectors[] = {
-    {"avx2", 2.0 * 8 * 2 * FMA_CHAINS *FMA_ROUNDS, fma_avx2, read_avx2},
-    {"avx512", 2.0 * 16 * 2 * FMA_CHAINS *FMA_ROUNDS, fma_avx512, read_avx512},
+    {"avx2", 2UL * 8 * 2 * FMA_CHAINS *FMA_ROUNDS, fma_avx2, read_avx2},
+    {"avx512", 2UL * 16 * 2 * FMA_CHAINS *FMA_ROUNDS, fma_avx512, read_avx512},
 };
 enum { VECTORS = sizeof all_vectors / sizeof *all_vectors };
 #else
@@ -114,7 +113,6 @@ static void relax(void) {
 static void *work(void *member) {
     const struct member *own = member;
     struct team *team = own->team;
-    pin(own->cpu);
     for (unsigned seen = 0;; seen++) {
         while (atomic_load_explicit(&team->round, memory_order_acquire) == seen)
             relax();
@@ -144,11 +142,19 @@ void team_start(struct team *team, const struct machine *machine, size_t count) 
     team->count = count;
     atomic_store(&team->round, 0);
     for (size_t i = 1; i < count; i++) {
-        team->members[i] = (struct member){team, i, machine->cpus[i]};
-        if (pthread_create(&team->threads[i], NULL, work, &team->members[i])) {
+        pthread_attr_t attributes;
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(machine->cpus[i], &set);
+        team->members[i] = (struct member){team, i};
+        /* There from the start: on our CPU it would never get its turn while we wait for it. */
+        if (pthread_attr_init(&attributes) ||
+            pthread_attr_setaffinity_np(&attributes, sizeof set, &set) ||
+            pthread_create(&team->threads[i], &attributes, work, &team->members[i])) {
             fputs("bench: cannot start a thread\n", stderr);
             exit(1);
         }
+        pthread_attr_destroy(&attributes);
     }
 }
 

@@ -16,7 +16,7 @@ double seconds(void);
 
 struct vectors {
     const char *isa;
-    double flops;      /* of one call of fma() */
+    size_t flops;      /* of one call of fma() */
     void (*fma)(void); /* some 50 us of nothing but independent fused multiply-adds */
     /* Loads each vector of `bytes` bytes (a multiple of 2048) once, in `streams` (1, 2, 4 or 8)
      * forward streams. */
@@ -40,7 +40,7 @@ struct machine {
 /* Pins the calling thread to cpus[0] and asks for SCHED_FIFO, which only some may have. */
 struct machine machine_take(void);
 
-/* Threads that wait for work in a loop, each pinned to its CPU: for a pool whose call costs less
+/* Threads that wait for work in a loop, each on a CPU of its own: for a pool whose call costs less
  * than a microsecond. Start it only for as long as it is needed. */
 struct team {
     size_t count; /* the caller's thread included */
@@ -48,7 +48,6 @@ struct team {
     struct member {
         struct team *team;
         size_t index;
-        size_t cpu;
     } members[CPUS];
     atomic_uint round;
     atomic_size_t left;
