@@ -44,6 +44,8 @@ else
 endif
 
 lint_c = $(wildcard gen/*.c tests/*.c tests/*/*.c examples/*/*.c)
+# The benchmarks' peers are libraries that a check does not need.
+lint_tidy = $(filter-out tests/bench/%,$(lint_c))
 lint_h = $(wildcard gen/*.h tests/*.h tests/*/*.h examples/*/*.h)
 lint_sh = .ci/setup .ci/run examples/demo tests/build/run tests/build/summary
 # Two written kernels, for the programs that include one.
@@ -56,7 +58,8 @@ lint_criterion = '-DTest(...)=void test(void)' '-DParameterizedTest(parameter, .
 lint: lint-format lint-lua lint-sh lint-cppcheck lint-tidy
 
 lint-format:
-	clang-format --dry-run -Werror $(lint_c) $(lint_h)
+	@echo 'clang-format, $(words $(lint_c) $(lint_h)) files'
+	@clang-format --dry-run -Werror $(lint_c) $(lint_h)
 
 lint-lua:
 	luacheck -q --no-cache --no-color gen templates/isa specs tests
@@ -65,14 +68,15 @@ lint-sh:
 	shellcheck $(lint_sh)
 
 lint-cppcheck:
-	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr -j2 $(lint_criterion) \
+	@echo 'cppcheck, $(words $(lint_c)) files'
+	@cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr -j2 $(lint_criterion) \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem $(lint_c)
 
 lint-tidy: attnc
 	@./attnc specs/stories260k.lua -o out/lint >/dev/null
 	@./attnc specs/gpt2-small.lua -o out/lint >/dev/null
-	@echo 'clang-tidy --quiet, $(words $(lint_c)) files'
-	@printf '%s\n' $(lint_c) | \
+	@echo 'clang-tidy, $(words $(lint_tidy)) files'
+	@printf '%s\n' $(lint_tidy) | \
 		xargs -P2 -I FILE clang-tidy --quiet FILE -- $(lint_flags) 2>out/lint/log || \
 		{ cat out/lint/log; exit 1; }
 

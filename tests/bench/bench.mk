@@ -1,4 +1,5 @@
-# How fast the kernels are. To be set on the command line:
+# How fast the kernels are: bench alone, bench-peers beside other libraries. To be set on the command
+# line:
 #   SPEC         one spec instead of those of tests/bench/specs and two whole layers
 #   BENCH_ARGS   for the program: --seconds 1, --case decode, --all; see bench.c
 #   CC, KERNEL_CFLAGS, SUITE_OUT   as for the kernel suite
@@ -13,6 +14,8 @@ bench_ids := $(foreach spec,$(BENCH_SPECS),$(call spec_id,$(spec)))
 bench_parts := $(bench_ids:%=$(SUITE_OUT)/kernels/%/parts.o)
 bench_libraries := $(bench_ids:%=$(SUITE_OUT)/kernels/%/kernel.a)
 bench_objects := $(patsubst %,$(SUITE_OUT)/bench/%.o,bench machine)
+peer_objects := $(patsubst %,$(SUITE_OUT)/bench/%.o,bench-peers machine peers compose softmax \
+	openblas onednn libxsmm onnxruntime)
 
 bench: $(SUITE_OUT)/bench/bench
 	@mkdir -p $(BENCH_OUT)
@@ -21,12 +24,44 @@ bench: $(SUITE_OUT)/bench/bench
 $(foreach spec,$(filter-out $(SPECS),$(BENCH_SPECS)),\
 	$(eval $(call kernel_rule,$(spec),$(call spec_id,$(spec)))))
 
+# What is not there, or cannot be installed, is named as missing when the bench runs.
+PEER_PACKAGES = libopenblas0-pthread libdnnl-dev libxsmm-dev $(if $(shell command -v npm),,npm)
+ONNXRUNTIME := onnxruntime-node@1.30.0
+onnxruntime_library = $(firstword $(wildcard \
+	$(BENCH_OUT)/node_modules/onnxruntime-node/bin/napi-v*/linux/x64/libonnxruntime.so.1))
+
+setup-peers:
+	-@for package in $(PEER_PACKAGES); do .ci/setup $$package; done
+	-@mkdir -p $(BENCH_OUT) && test -n '$(onnxruntime_library)' || { cd $(BENCH_OUT) && \
+		ONNXRUNTIME_NODE_INSTALL=skip npm install --ignore-scripts --no-audit --no-fund \
+		--loglevel error $(ONNXRUNTIME); }
+
+bench-peers: setup-peers
+	@$(MAKE) --no-print-directory run-bench-peers
+
+run-bench-peers: $(SUITE_OUT)/bench/bench-peers
+	@env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
+		BENCH_ONNXRUNTIME='$(onnxruntime_library)' $< --out $(BENCH_OUT) $(BENCH_ARGS)
+
+# Debian has libxsmm as an archive: pulled in by name where it is.
+libxsmm_libs = $(if $(wildcard /usr/lib/libxsmm.a /usr/lib/*/libxsmm.a),\
+	-Wl$(comma)-u$(comma)libxsmm_smmdispatch -lxsmm -lxsmmnoblas)
+comma := ,
+
+$(SUITE_OUT)/bench/bench-peers: $(peer_objects) $(SUITE_OUT)/bench/registry.o $(bench_parts) \
+		$(bench_libraries)
+	@$(CC) $(BENCH_CFLAGS) -o $@ $^ $(libxsmm_libs) -pthread -lm -ldl
+
+$(SUITE_OUT)/bench/bench-peers.o: tests/bench/bench.c
+	@mkdir -p $(@D)
+	@$(CC) $(BENCH_CFLAGS) $(BENCH_CPPFLAGS) -DBENCH_PEERS -c -o $@ $<
+
 # The parts come before the libraries: each holds a dispatcher, so that the library's is left alone.
 $(SUITE_OUT)/bench/bench: $(bench_objects) $(SUITE_OUT)/bench/registry.o $(bench_parts) \
 		$(bench_libraries)
 	@$(CC) $(BENCH_CFLAGS) -o $@ $^ -pthread -lm
 
-$(bench_objects): $(SUITE_OUT)/bench/%.o: tests/bench/%.c
+$(sort $(bench_objects) $(filter-out %/bench-peers.o,$(peer_objects))): $(SUITE_OUT)/bench/%.o: tests/bench/%.c
 	@mkdir -p $(@D)
 	@$(CC) $(BENCH_CFLAGS) $(BENCH_CPPFLAGS) -c -o $@ $<
 
@@ -48,5 +83,5 @@ $(SUITE_OUT)/bench/registry.c: FORCE
 $(SUITE_OUT)/bench/registry.o: $(SUITE_OUT)/bench/registry.c
 	@$(CC) $(BENCH_CFLAGS) $(BENCH_CPPFLAGS) -c -o $@ $<
 
-.PHONY: bench
--include $(bench_objects:.o=.d) $(SUITE_OUT)/bench/registry.d
+.PHONY: bench setup-peers bench-peers run-bench-peers
+-include $(bench_objects:.o=.d) $(peer_objects:.o=.d) $(SUITE_OUT)/bench/registry.d

@@ -1,6 +1,6 @@
-/* Attention out of a library's matrix products, as a developer would compose it who knows the library
- * well: block of rows by block of rows, so that scores stay in the cache; no block that a causal mask
- * hides; all query heads of a KV head in one product. */
+/* Attention out of a library's matrix products, as a developer would compose it who knows the
+ * library well: block of rows by block of rows, so that scores stay in the cache; no block that a
+ * causal mask hides; all query heads of a KV head in one product. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -70,10 +70,9 @@ static bool plan_blocks(struct composition *own) {
     for (size_t i = 0; i < own->blocks; i++) {
         const size_t rows = smaller(own->step, own->rows - i * own->step);
         const size_t keys = visible(own, i * own->step + rows - 1);
-        own->score_plans[i] =
-            own->library->plan(rows, keys, what->head_dim, own->q_stride,
-                               own->packs ? own->packed_stride : own->k_stride, own->s_stride,
-                               !own->packs, false);
+        own->score_plans[i] = own->library->plan(rows, keys, what->head_dim, own->q_stride,
+                                                 own->packs ? own->packed_stride : own->k_stride,
+                                                 own->s_stride, !own->packs, false);
         own->value_plans[i] = own->library->plan(rows, what->v_head_dim, keys, own->s_stride,
                                                  own->v_stride, own->o_stride, false, false);
         if (!own->score_plans[i] || !own->value_plans[i])
@@ -103,7 +102,7 @@ static bool open_attention(struct composition *own, size_t way) {
     own->k_stride = given ? what->kv_heads * hd : hd;
     own->v_stride = given ? what->kv_heads * dv : dv;
     own->o_stride = given ? what->heads * dv : dv;
-    own->s_stride = (what->n_kv + 15) / 16 * 16 + 16;
+    own->s_stride = (what->n_kv + 31) / 32 * 32 + 16; /* rows in different cache sets */
     own->packed_stride = own->s_stride;
     if (!plan_blocks(own))
         return false;
@@ -218,7 +217,7 @@ void compose_close(void *self) {
     }
     if (own->plan)
         own->library->forget(own->plan);
-    void *all[] = {own->score_plans, own->value_plans, own->q,      own->k,      own->v,
+    void *all[] = {own->score_plans, own->value_plans, own->q,      own->k,       own->v,
                    own->out,         own->scores,      own->packed, own->inverse, own};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);

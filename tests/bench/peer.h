@@ -38,9 +38,9 @@ extern const size_t peers_count;
 /* ---- compositions: a library's matrix product, with a softmax of ours in between ---- */
 
 struct library {
-    /* A product of c [m][n] = a [m][k] times b [k][n], or b [n][k] if `transposed`; lda, ldb and ldc
-     * floats from row to row. `constant`: b will not change, and multiply() is given what prepare()
-     * made of it. NULL: the library cannot do it this way. */
+    /* A product of c [m][n] = a [m][k] times b [k][n], or b [n][k] if `transposed`; lda, ldb and
+     * ldc floats from row to row. `constant`: b will not change, and multiply() is given what
+     * prepare() made of it. NULL: the library cannot do it this way. */
     void *(*plan)(size_t m, size_t n, size_t k, size_t lda, size_t ldb, size_t ldc, bool transposed,
                   bool constant);
     void (*multiply)(void *plan, const float *a, const float *b, float *c);
@@ -57,7 +57,8 @@ void compose_close(void *self);
 /* Aligned memory that free() frees. */
 void *peer_room(size_t bytes);
 
-/* row[j] = exp(scale * (row[j] - their greatest)) for j < count; returns 1 / their sum. */
+/* row[j] = exp(scale * (row[j] - their greatest)) for j < count; returns 1 / their sum. The row has
+ * room for 32 more. */
 float peer_softmax(float *row, size_t count, float scale);
 
 #endif
