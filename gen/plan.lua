@@ -102,11 +102,11 @@ end
 
 -- How many steps of head_dim one loop body holds: as many as the decoded-instruction cache keeps
 -- (about 500 instructions; a longer body measured 3 to 15 % slower), a divisor of head_dim if there
--- is a good one, else 8 and a remainder.
-local function unroll_of(shape, rows, vectors)
+-- is a good one, else 8 and a remainder. Plain C has a long fma where the machine has none.
+local function unroll_of(shape, lanes, rows, vectors)
     local limit = shape.unroll
     if limit == "full" then
-        limit = math.max(8, 500 // (rows * vectors + rows + vectors))
+        limit = lanes == 1 and 4 or math.max(8, 500 // (rows * vectors + rows + vectors))
     end
     local divisor = largest_divisor(shape.head_dim, limit)
     if divisor < 4 and shape.head_dim > limit then
@@ -183,7 +183,7 @@ function plan.make(shape, isa)
         p.project_vectors[count] =
             largest_divisor(plan.PANEL // isa.lanes, math.max(1, base.accumulators // count))
     end
-    choose("unroll", unroll_of(shape, p.score_rows, p.score_vectors),
+    choose("unroll", unroll_of(shape, isa.lanes, p.score_rows, p.score_vectors),
         "steps of head_dim in one loop body: within the decoded-instruction cache")
 
     -- bytes of one worker's scratch, every array on a cache line

@@ -16,10 +16,6 @@ $   for i = 0, n - 1 do list[#list + 1] = item(i) end
 $   return table.concat(list, ", ")
 $ end
 #if ${isa.guard}
-$ if isa.header then
-#include <${isa.header}>
-$ end
-
 #if defined(__GNUC__) || defined(__clang__)
 $ local target = isa.target and ('target("%s")'):format(isa.target)
 #define ${ID}_CODE ${target and "__attribute__((" .. target .. "))" or ""}
@@ -34,9 +30,14 @@ $ local target = isa.target and ('target("%s")'):format(isa.target)
 $ if isa.quiet then
 #elif defined(__GNUC__) /* ${isa.quiet.why} */
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "${isa.quiet.warning}"
+$ for _, warning in ipairs(isa.quiet.warnings) do
+#pragma GCC diagnostic ignored "${warning}"
+$ end
 $ end
 #endif
+$ if isa.header then
+#include <${isa.header}>
+$ end
 $ if not isa.target then
 
 /* a * b + c in one rounding. Without the instruction: the product is exact in double, and a sum
@@ -84,7 +85,7 @@ $   for _, line in ipairs(isa.functions.reduce_max) do
 $   end
 }
 $ end
-$ local transposes = isa.functions and isa.functions.transpose
+$ local transposes = hd >= W and isa.functions and isa.functions.transpose
 $ if transposes then
 
 /* target[c * ${TILE} + i] = source[i * stride + c] for ${W} rows and columns */
@@ -444,7 +445,7 @@ $ else
 $ end
         int tile;
         for (size_t r = 0; r < rows; r += (size_t)tile) {
-            int limit[${own.rows[1]}];
+            int limit[${own.rows[1]}] = {0};
             tile = ${id}_tile_rows(rows - r);
             for (int i = 0; i < tile; i++) {
                 ptrdiff_t seen = n_kv - block;

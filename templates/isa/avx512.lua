@@ -45,8 +45,8 @@ return {
     target = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma",
     needs = { "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma" },
     quiet = {
-        warning = "-Wmaybe-uninitialized",
-        why = "its own headers start from undefined vectors",
+        warnings = { "-Wmaybe-uninitialized", "-Wsign-conversion" },
+        why = "its own headers start from undefined vectors and pass an int as a mask",
     },
     vector = "__m512",
     lanes = 16,

@@ -15,6 +15,8 @@ enum order { AS_GIVEN, BY_HEAD, BY_GROUP, ORDERS };
 
 static const size_t block_rows[] = {32, 64, 128, 256};
 enum { BLOCKS = sizeof block_rows / sizeof *block_rows };
+/* Of a projection: columns and rows of a block. */
+static const size_t panel_columns[] = {32, 64, 128}, panel_rows[] = {32, 128};
 _Static_assert(COMPOSE_WAYS == (int)ORDERS * (int)BLOCKS * 2, "ways");
 
 struct composition {
@@ -31,6 +33,7 @@ struct composition {
     /* of a projection */
     void *plan;
     const float *prepared;
+    size_t panel, panel_step;
 };
 
 void *peer_room(size_t bytes) {
@@ -120,15 +123,39 @@ static bool open_attention(struct composition *own, size_t way) {
     return true;
 }
 
-/* Way 0: the product as it is; way 1: with the weights in the library's own order. */
+/* The weights as panels, [depth][panel] each. */
+static float *panels(const struct peer_case *what, size_t panel) {
+    float *to = peer_room(what->depth * what->columns * sizeof *to);
+    for (size_t c = 0; c < what->columns; c += panel)
+        for (size_t d = 0; d < what->depth; d++)
+            memcpy(to + c * what->depth + d * panel, what->w + d * what->columns + c,
+                   panel * sizeof *to);
+    return to;
+}
+
+/* Way 0: the product as it is; way 1: with the weights in the library's own order; then in blocks,
+ * with the weights in panels. */
 static bool open_projection(struct composition *own, size_t way) {
     const struct peer_case *what = &own->what;
-    if (way > 1 || (way == 1 && !own->library->prepare))
+    const size_t block = way - 2, kinds = sizeof panel_columns / sizeof *panel_columns;
+    if (way == 1 && !own->library->prepare)
         return false;
-    own->plan = own->library->plan(what->rows, what->columns, what->depth, what->depth,
-                                   what->columns, what->columns, false, way == 1);
+    own->panel = what->columns;
+    own->panel_step = what->rows;
+    if (way > 1) {
+        if (block >= kinds * 2)
+            return false;
+        own->panel = panel_columns[block % kinds];
+        own->panel_step = smaller(what->rows, panel_rows[block / kinds]);
+        if (what->columns % own->panel || what->rows % own->panel_step)
+            return false;
+    }
+    own->plan = own->library->plan(own->panel_step, own->panel, what->depth, what->depth,
+                                   own->panel, what->columns, false, way == 1);
     own->out = peer_room(what->rows * what->columns * sizeof(float));
-    if (own->plan)
+    if (own->plan && way > 1)
+        own->prepared = own->packed = panels(what, own->panel);
+    else if (own->plan)
         own->prepared = way == 1 ? own->library->prepare(own->plan, what->w) : what->w;
     return own->plan && own->prepared;
 }
@@ -186,8 +213,11 @@ static void run_task(struct composition *own, size_t task) {
 
 void compose_run(void *self) {
     struct composition *own = self;
-    if (own->plan)
-        own->library->multiply(own->plan, own->what.x, own->prepared, own->out);
+    for (size_t c = 0; own->plan && c < own->what.columns; c += own->panel)
+        for (size_t r = 0; r < own->what.rows; r += own->panel_step)
+            own->library->multiply(own->plan, own->what.x + r * own->what.depth,
+                                   own->prepared + c * own->what.depth,
+                                   own->out + r * own->what.columns + c);
     for (size_t task = 0; task < own->tasks; task++)
         run_task(own, task);
 }

@@ -1,0 +1,229 @@
+/* Counts the vector multiply-adds of whole calls, and compares with what the manifest's tiles come
+ * to: no more, no less. Linked with kernels that were compiled with count.h.
+ *
+ *     count MANIFEST
+ *
+ * Prints a line for each call; the exit status is 1 if one of them differs. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel.h"
+
+unsigned long long fma_count;
+
+typedef unsigned long long count;
+
+enum { BLOCK = 512, KEY_TILE = 32, SUMS = 16, TILES = 64 };
+
+/* What the plan says of one instruction set. */
+static struct plan {
+    size_t lanes, query_rows, tiles, panel;
+    struct tile {
+        size_t rows, wide, narrow; /* vectors of keys */
+        bool decode_only;
+    } tile[TILES]; /* rows fall */
+    size_t exp2;   /* multiply-adds of one exp2 */
+} plan;
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+static size_t up(size_t a, size_t step) { return (a + step - 1) / step * step; }
+
+static _Noreturn void fail(const char *what) {
+    fprintf(stderr, "count: %s\n", what);
+    exit(1);
+}
+
+static void *room(size_t bytes) {
+    void *memory = NULL;
+    if (posix_memalign(&memory, 64, bytes + 64))
+        fail("out of memory");
+    memset(memory, 0, bytes + 64);
+    return memory;
+}
+
+static size_t number(const json_t *object, const char *name) {
+    const json_t *value = json_object_get(object, name);
+    if (!json_is_integer(value)) {
+        fprintf(stderr, "count: the manifest's plan lacks '%s'\n", name);
+        exit(1);
+    }
+    return (size_t)json_integer_value(value);
+}
+
+static void read_plan(const json_t *manifest, const char *isa) {
+    size_t i, j;
+    json_t *set, *tile;
+    json_array_foreach(json_object_get(manifest, "plan"), i, set) {
+        if (strcmp(json_string_value(json_object_get(set, "isa")), isa) != 0)
+            continue;
+        const json_t *tiles = json_object_get(set, "tiles");
+        plan = (struct plan){.lanes = number(set, "lanes"),
+                             .query_rows = number(set, "query_rows"),
+                             .panel = number(set, "panel"),
+                             .tiles = json_array_size(tiles)};
+        if (!plan.tiles || plan.tiles > TILES)
+            fail("the manifest's plan lacks 'tiles'");
+        json_array_foreach(tiles, j, tile) {
+            plan.tile[j].rows = number(tile, "rows");
+            plan.tile[j].wide = number(tile, "wide");
+            plan.tile[j].narrow = number(tile, "narrow");
+            plan.tile[j].decode_only = json_is_true(json_object_get(tile, "decode_only"));
+        }
+        /* five steps of a polynomial, and one more where 2^n is a product */
+        plan.exp2 = strcmp(isa, "avx512") == 0 ? 5 : 6;
+        return;
+    }
+    fail("the manifest has no plan for an instruction set that runs");
+}
+
+/* ---- what the tiles come to ---- */
+
+static const struct tile *tile_for(size_t left) {
+    for (size_t i = 0; i < plan.tiles; i++) {
+        const struct tile *tile = &plan.tile[i];
+        if (tile->decode_only ? left == tile->rows : left >= tile->rows)
+            return tile;
+    }
+    return &plan.tile[plan.tiles - 1];
+}
+
+/* One tile on one block, of which its row i sees limit[i] keys; `alone`: no other tile reads it. */
+static count tile_fmas(const struct kernel *kernel, const struct tile *tile, const size_t *limit,
+                       bool alone) {
+    const size_t keys = limit[tile->rows - 1];
+    const size_t wide = tile->wide * plan.lanes;
+    const size_t narrow = (wide > KEY_TILE ? tile->narrow : tile->wide) * plan.lanes;
+    size_t j = 0;
+    count sum = 0;
+    if (wide > KEY_TILE && !alone)
+        for (; j + wide - KEY_TILE < keys; j += wide)
+            sum += (count)tile->rows * tile->wide * kernel->head_dim;
+    for (; j < keys; j += narrow)
+        sum += (count)tile->rows * (narrow / plan.lanes) * kernel->head_dim;
+    for (size_t i = 0; i < tile->rows; i++) {
+        const size_t vectors = up(limit[i], SUMS) / plan.lanes;
+        sum += plan.exp2 * (1 + vectors) + SUMS / plan.lanes; /* decay, softmax, sum */
+        sum += (count)limit[i] * up(kernel->v_head_dim, SUMS) / plan.lanes; /* values */
+    }
+    return sum;
+}
+
+/* n queries at pos, pos + n .. keys held; `held` of them. */
+static count attention_fmas(const struct kernel *kernel, size_t pos, size_t n, size_t held) {
+    const size_t group = kernel->heads / kernel->kv_heads, rows = n * group;
+    count sum = 0;
+    for (size_t first = 0; first < rows; first += plan.query_rows) {
+        const size_t chunk = smaller(plan.query_rows, rows - first);
+        for (size_t block = 0; block < held; block += BLOCK) {
+            size_t step;
+            for (size_t r = 0; r < chunk; r += step) {
+                const struct tile *tile = tile_for(chunk - r);
+                size_t limit[256];
+                step = tile->rows;
+                for (size_t i = 0; i < step; i++) {
+                    const size_t end = kernel->causal ? pos + (first + r + i) / group + 1 : held;
+                    limit[i] = smaller(end < block ? 0 : smaller(end, held) - block, BLOCK);
+                }
+                if (limit[step - 1])
+                    sum += tile_fmas(kernel, tile, limit, step == chunk);
+            }
+        }
+        sum += (count)chunk * (up(kernel->v_head_dim, plan.lanes) / plan.lanes); /* times 1 / sum */
+    }
+    return sum * kernel->kv_heads;
+}
+
+static count projection_fmas(size_t n, size_t inputs, size_t outputs) {
+    return (count)n * inputs * up(outputs, plan.panel) / plan.lanes;
+}
+
+static count layer_fmas(const struct kernel *kernel, size_t pos, size_t n) {
+    const size_t q = kernel->heads * kernel->head_dim, k = kernel->kv_heads * kernel->head_dim;
+    const size_t v = kernel->kv_heads * kernel->v_head_dim;
+    const size_t o = kernel->heads * kernel->v_head_dim, width = kernel->d_model;
+    const size_t turned = up(kernel->rotary_dim / 2, plan.lanes) / plan.lanes;
+    return projection_fmas(n, width, q) + projection_fmas(n, width, k) +
+           projection_fmas(n, width, v) + projection_fmas(n, o, width) +
+           (count)n * 2 * turned * (kernel->heads + kernel->kv_heads) +
+           attention_fmas(kernel, pos, n, pos + n);
+}
+
+/* ---- counting ---- */
+
+static bool compare(const struct kernel *kernel, const char *call, size_t pos, size_t n, int status,
+                    count planned) {
+    const bool same = status == OK && fma_count == planned;
+    printf("%s %s %s %s at %zu, %zu rows: %llu counted, %llu planned\n", same ? "pass" : "FAIL",
+           kernel->name, kernel->isa(), call, pos, n, fma_count, planned);
+    return same;
+}
+
+static bool count_calls(const struct kernel *kernel) {
+    static const struct {
+        size_t pos, n;
+    } calls[] = {{0, 1}, {0, 37}, {0, 150}, {699, 1}, {500, 30}, {1, 5}};
+    const size_t most = kernel->exact ? kernel->capacity : 700;
+    const size_t out_width = kernel->heads * kernel->v_head_dim;
+    float *q = room(most * kernel->heads * kernel->head_dim * sizeof *q);
+    float *k = room(most * kernel->kv_heads * kernel->head_dim * sizeof *k);
+    float *v = room(most * kernel->kv_heads * kernel->v_head_dim * sizeof *v);
+    float *x = room(most * kernel->d_model * sizeof *x);
+    float *out = room(most * (out_width > kernel->d_model ? out_width : kernel->d_model) * 4);
+    void *cache = room(kernel->cache_bytes), *scratch = room(kernel->scratch_bytes(0));
+    void *weights = room(kernel->weights_bytes);
+    bool good = true;
+    const size_t all = kernel->exact ? most : 150;
+    if (kernel->has_layer) {
+        const size_t largest = (kernel->heads * kernel->head_dim + out_width) * kernel->d_model;
+        float *zero = room(largest * sizeof *zero);
+        const struct weights source = {zero, zero, zero, zero, zero, zero, zero, zero};
+        if (kernel->pack_weights(&source, weights) != OK)
+            fail("the weights cannot be packed");
+        free(zero);
+    }
+    fma_count = 0;
+    int status = kernel->attention(q, k, v, all, all, out, scratch, NULL);
+    good = compare(kernel, "attention", 0, all, status, attention_fmas(kernel, 0, all, all));
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        const size_t pos = calls[i].pos, n = calls[i].n;
+        if (pos + n > most)
+            continue;
+        if (kernel->cache_reset(cache) != OK || kernel->cache_append(cache, 0, pos + n, k, v) != OK)
+            fail("the cache cannot be filled");
+        fma_count = 0;
+        status = kernel->cache_attention(cache, pos, n, q, out, scratch, NULL);
+        good = compare(kernel, "cache_attention", pos, n, status,
+                       attention_fmas(kernel, pos, n, pos + n)) &&
+               good;
+        if (!kernel->has_layer)
+            continue;
+        fma_count = 0;
+        status = kernel->layer(weights, cache, pos, n, x, out, scratch, NULL);
+        good = compare(kernel, "layer", pos, n, status, layer_fmas(kernel, pos, n)) && good;
+    }
+    void *memory[] = {q, k, v, x, out, cache, scratch, weights};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        free(memory[i]);
+    return good;
+}
+
+int main(int argc, char **argv) {
+    static const char *const isas[] = {"avx2", "avx512"};
+    json_error_t error;
+    json_t *manifest = argc == 2 ? json_load_file(argv[1], 0, &error) : NULL;
+    if (!manifest)
+        fail("give the manifest of the kernel");
+    bool good = true;
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; i++) {
+        if (kernels[0]->use_isa(isas[i]) != OK) {
+            printf("skip %s: not written, or not for this CPU\n", isas[i]);
+            continue;
+        }
+        read_plan(manifest, isas[i]);
+        good = count_calls(kernels[0]) && good;
+    }
+    json_decref(manifest);
+    return good ? 0 : 1;
+}
