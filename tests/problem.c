@@ -503,4 +503,10 @@ void key_in_cache(const struct kernel *kernel, const float *k, size_t pos, const
             observed[head * dim + d] = (double)expected[d] + log(share / (1 - share)) / SHARPNESS;
         }
     }
+    free(problem.x);
+    free(problem.k);
+    free(problem.v);
+    free(q);
+    free(out);
+    free(y);
 }

@@ -56,9 +56,11 @@ static void soften(struct bounded *p, size_t len) {
     for (size_t j = 0; j < len; j++)
         most = fmax(most, p[j].value);
     for (size_t j = 0; j < len; j++) {
-        const double below = most - p[j].value, blocks = (double)((len - 1) / BLOCK - j / BLOCK);
+        const double below = most - p[j].value;
+        const size_t later_blocks = (len - 1) / BLOCK - j / BLOCK;
+        const double roundings = 4 + 5 * (double)later_blocks;
         p[j].value = exp2(-below);
-        p[j].error = p[j].value * expm1(LN_2 * (p[j].error + U * below) + (4 + 5 * blocks) * U);
+        p[j].error = p[j].value * expm1(LN_2 * (p[j].error + U * below) + roundings * U);
         p[j].error += TINY_P;
     }
 }
@@ -100,7 +102,8 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
                 chain(&sums[d], p[j], value[d]);
             }
         }
-        total = rounded(total.value, total.error, 36 + (double)(len / BLOCK + 1));
+        const size_t blocks = len / BLOCK + 1;
+        total = rounded(total.value, total.error, 36 + (double)blocks);
         for (size_t d = 0; d < v_dim; d++) {
             out[d] = (struct bounded){0, 0}; /* a row that sees no key */
             if (!len)

@@ -119,7 +119,7 @@ EACH(kernel, checker, attention_faults, NULL) {
         cr_assert(reference_check(got, want, size).good, "%s: the definition is refused",
                   kernel->name);
         for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-            size_t lens[2];
+            size_t lens[2] = {0};
             for (size_t row = 0; row < rows; row++)
                 lens[row] = kernel->causal ? n - rows + row + 1 : n;
             struct fault fault = {*kernel, problem, lens};
