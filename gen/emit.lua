@@ -186,7 +186,9 @@ local function hash_of_templates()
     if not templates_hash then
         local parts = {}
         for _, path in ipairs(attnc.list()) do
-            parts[#parts + 1] = path .. "\n" .. attnc.text(path)
+            if path:match("^gen/") or path:match("^templates/") then
+                parts[#parts + 1] = path .. "\n" .. attnc.text(path)
+            end
         end
         templates_hash = attnc.sha256(table.concat(parts, "\n"))
     end

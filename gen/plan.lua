@@ -175,7 +175,7 @@ function plan.make(shape, isa)
         p.wide[count] = wide and p.score_vectors or p.narrow[count]
     end
     if p.score_vectors <= tile_vectors then
-        p.wide[p.score_rows] = p.score_vectors
+        p.wide[p.score_rows], p.narrow[p.score_rows] = p.score_vectors, p.score_vectors
     end
     p.project_counts = row_counts(p.project_rows)
     p.project_vectors = {}
