@@ -2,6 +2,7 @@
 # make demo       writes, compiles, checks and times the kernels of a real model's shape
 # make check      everything that is tested; SPEC=file.lua runs the shared suite on that spec alone
 # make story      MODEL=stories260K.bin TOKENIZER=tok512.bin: a trained model tells a story
+# make bench      how fast the kernels are; bench-peers: beside other libraries (tests/bench/bench.mk)
 # make lint, make setup, make install PREFIX=/usr/local, make clean
 
 all: attnc
@@ -40,14 +41,15 @@ ifdef SPEC
 	@$(MAKE) --no-print-directory check-kernels
 else
 	@MAKE='$(MAKE) --no-print-directory' tests/build/summary lint check-generator check-kernels \
-		check-build check-story
+		check-build check-bench check-story
 endif
 
 lint_c = $(wildcard gen/*.c tests/*.c tests/*/*.c examples/*/*.c)
 # The benchmarks' peers are libraries that a check does not need.
 lint_tidy = $(filter-out tests/bench/%,$(lint_c))
 lint_h = $(wildcard gen/*.h tests/*.h tests/*/*.h examples/*/*.h)
-lint_sh = .ci/setup .ci/run examples/demo tests/build/run tests/build/summary
+lint_sh = .ci/setup .ci/run examples/demo tests/build/run tests/build/summary \
+	tests/bench/objects tests/bench/plot
 # Two written kernels, for the programs that include one.
 lint_flags = -std=c11 -D_XOPEN_SOURCE=700 -Igen -Itests -Iout/lint -DBUILD='"$(GEN_OUT)"' \
 	-DHEADER='"stories260k.h"' -DNAME=stories260k -DUPPER=STORIES260K \

@@ -46,7 +46,7 @@ function commands.bench(options)
     local files = {}
     for _, path in ipairs { "tests/kernel.h", "tests/describe.inc", "tests/bench/machine.h",
         "tests/bench/machine.c", "tests/bench/parts.h", "tests/bench/parts.inc",
-        "tests/bench/bench.c" } do
+        "tests/bench/bench.h", "tests/bench/bench.c", "tests/bench/report.c" } do
         files[#files + 1] = { name = "bench-" .. path:match("[^/]*$"),
             text = attnc.text(path):gsub('#include "', '#include "bench-') }
     end

@@ -262,6 +262,13 @@ function emit.files(shape, origin)
     env.title = title(shape)
     env.mark = { cache = mark("cache", shape), weights = mark("weights", shape) }
     env.single_file = origin.single_file
+    local memory, widths = env.memory, {}
+    for index, panel in ipairs(env.layout.panels) do
+        widths[index] = panel.width
+    end
+    env.panel_widths = table.concat(widths, ", ")
+    env.most_bytes = math.max(memory.cache_bytes, memory.weights_bytes,
+        memory.layer_bytes + memory.all_heads_bytes + plan.MAX_THREADS * memory.thread_bytes)
     local name = shape.name
     local header, parts = run("header", env), {}
     for index, isa in ipairs(env.isas) do

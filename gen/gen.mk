@@ -8,7 +8,7 @@ GEN_LIBS = $(shell pkg-config --libs lua5.4 jansson libmd)
 gen_objects := $(patsubst %,$(GEN_OUT)/%.o,main host output cpu toolchain)
 gen_builtin := $(shell LC_ALL=C find gen templates -type f \( -name '*.lua' -o -path 'templates/*' \) \
 	! -name '.*' 2>/dev/null | LC_ALL=C sort) tests/kernel.h tests/describe.inc \
-	$(addprefix tests/bench/,bench.c machine.c machine.h parts.h parts.inc)
+	$(addprefix tests/bench/,bench.c bench.h machine.c machine.h parts.h parts.inc report.c)
 
 attnc: $(gen_objects) $(GEN_OUT)/builtin.o
 	$(CC) $(GEN_CFLAGS) -o $@ $^ $(GEN_LIBS)

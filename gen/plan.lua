@@ -104,10 +104,10 @@ end
 -- (about 500 instructions; a longer body measured 3 to 15 % slower), a divisor of head_dim if there
 -- is a good one, else 8 and a remainder. Plain C has a long fma where the machine has none.
 local function unroll_of(shape, lanes, rows, vectors)
-    local limit = shape.unroll
-    if limit == "full" then
-        limit = lanes == 1 and 4 or math.max(8, 500 // (rows * vectors + rows + vectors))
+    if shape.unroll ~= "full" then
+        return math.min(shape.unroll, shape.head_dim)
     end
+    local limit = lanes == 1 and 4 or math.max(8, 500 // (rows * vectors + rows + vectors))
     local divisor = largest_divisor(shape.head_dim, limit)
     if divisor < 4 and shape.head_dim > limit then
         return math.min(8, limit)
@@ -121,7 +121,7 @@ local function check_tile(own, isa)
     local fits = keys <= plan.KEY_TILE and plan.KEY_TILE % keys == 0
         or keys % plan.KEY_TILE == 0 and plan.BLOCK % keys == 0
     if not fits then
-        error({ message = ("field 'tile.score_vectors' = %d: %d lanes of %s make %d keys; right "
+        error({ field = "tile.score_vectors", message = ("field 'tile.score_vectors' = %d: %d lanes of %s make %d keys; right "
             .. "is a number that divides %d keys, or a multiple of it that divides %d"):format(
             own.score_vectors, isa.lanes, isa.id, keys, plan.KEY_TILE, plan.BLOCK) })
     end
@@ -184,7 +184,8 @@ function plan.make(shape, isa)
             largest_divisor(plan.PANEL // isa.lanes, math.max(1, base.accumulators // count))
     end
     choose("unroll", unroll_of(shape, isa.lanes, p.score_rows, p.score_vectors),
-        "steps of head_dim in one loop body: within the decoded-instruction cache")
+        shape.unroll ~= "full" and "given by the spec, at most head_dim"
+            or "steps of head_dim in one loop body: within the decoded-instruction cache")
 
     -- bytes of one worker's scratch, every array on a cache line
     local function line(floats)
@@ -192,10 +193,10 @@ function plan.make(shape, isa)
     end
     p.query_stride = line(shape.head_dim)
     local largest = math.max(p.query_rows, p.rows[1])
-    p.query_rows = largest
     p.value_tiles = {} -- vectors of a value tile by row count
     for _, count in ipairs(p.rows) do
-        p.value_tiles[count] = math.max(1, math.min(p.value_vectors, most // count))
+        local fits = own.value_vectors or math.max(1, most // count)
+        p.value_tiles[count] = math.min(p.value_vectors, fits)
     end
     p.scratch = { q = 0 }
     p.scratch.o = p.scratch.q + largest * p.query_stride

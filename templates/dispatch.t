@@ -148,9 +148,14 @@ static size_t ${name}_threads(const ${name}_pool *pool)
     return pool != NULL ? pool->threads : 1;
 }
 
-static int ${name}_bad_pool(const ${name}_pool *pool)
+/* A pool that cannot be used: its status, else OK. */
+static int ${name}_check_pool(const ${name}_pool *pool)
 {
-    return pool != NULL && (pool->threads < 1 || pool->threads > ${NAME}_MAX_THREADS);
+    if (pool == NULL)
+        return ${NAME}_OK;
+    if (pool->threads < 1 || pool->threads > ${NAME}_MAX_THREADS)
+        return ${NAME}_ERROR_RANGE;
+    return pool->threads > 1 && pool->run == NULL ? ${NAME}_ERROR_NULL : ${NAME}_OK;
 }
 
 static void ${name}_run(const ${name}_pool *pool, void (*task)(void *, size_t), void *argument)
@@ -229,16 +234,20 @@ int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q
     if (q == NULL || out == NULL || scratch == NULL || (n_kv > 0 && (k == NULL || v == NULL)))
         return ${NAME}_ERROR_NULL;
 $ if shape.exact then
-    if (n_q != ${NAME}_CAPACITY || n_kv != ${NAME}_CAPACITY || ${name}_bad_pool(pool))
+    if (n_q != ${NAME}_CAPACITY || n_kv != ${NAME}_CAPACITY)
         return ${NAME}_ERROR_RANGE;
 $ else
-    if (n_q > ${NAME}_CAPACITY || n_kv > ${NAME}_CAPACITY || ${name}_bad_pool(pool))
+    if (n_q > ${NAME}_CAPACITY || n_kv > ${NAME}_CAPACITY)
         return ${NAME}_ERROR_RANGE;
 $ end
+    if (${name}_check_pool(pool) != ${NAME}_OK)
+        return ${name}_check_pool(pool);
     if (!${name}_aligned(scratch))
         return ${NAME}_ERROR_ALIGN;
     if (kernels == NULL)
         return ${NAME}_ERROR_CPU;
+    if (n_q == 0)
+        return ${NAME}_OK;
     job.kernels = kernels;
     job.threads = ${name}_threads(pool);
     job.kv = (float *)scratch;
@@ -300,6 +309,7 @@ static void ${name}_cache_set(void *cache, size_t length)
     ${name}_cache_head head;
     head.mark = ${name}_cache_mark;
     head.length = length;
+    memset(cache, 0, ${NAME}_ALIGN); /* all of it, so that saved caches are equal */
     memcpy(cache, &head, sizeof head);
 }
 
@@ -354,12 +364,16 @@ int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float
         return status;
     if (q == NULL || out == NULL || scratch == NULL)
         return ${NAME}_ERROR_NULL;
-    if (pos > length || n > length - pos || ${name}_bad_pool(pool))
+    if (pos > length || n > length - pos)
         return ${NAME}_ERROR_RANGE;
+    if (${name}_check_pool(pool) != ${NAME}_OK)
+        return ${name}_check_pool(pool);
     if (!${name}_aligned(scratch))
         return ${NAME}_ERROR_ALIGN;
     if (kernels == NULL)
         return ${NAME}_ERROR_CPU;
+    if (n == 0)
+        return ${NAME}_OK;
     job.kernels = kernels;
     job.threads = ${name}_threads(pool);
     job.scratch = (float *)scratch;
@@ -370,8 +384,7 @@ int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float
     job.call.n = n;
     job.call.n_kv = length;
     job.call.pos = (ptrdiff_t)pos;
-    if (n > 0)
-        ${name}_run(pool, ${name}_attend_task, &job);
+    ${name}_run(pool, ${name}_attend_task, &job);
     return ${NAME}_OK;
 }
 $ if layer then
@@ -424,6 +437,7 @@ $ local b, bo = shape.qkv_bias and 1 or 0, shape.o_bias and 1 or 0
     ${name}_pack_matrix(source->wk, ${bias("bk", shape.qkv_bias)}, ${b}, ${layout.k_width}, ${NAME}_D_MODEL, packed + ${w.wk});
     ${name}_pack_matrix(source->wv, ${bias("bv", shape.qkv_bias)}, ${b}, ${layout.v_width}, ${NAME}_D_MODEL, packed + ${w.wv});
     ${name}_pack_matrix(source->wo, ${bias("bo", shape.o_bias)}, ${bo}, ${NAME}_D_MODEL, ${layout.o_width}, packed + ${w.wo});
+    memset(weights, 0, ${NAME}_ALIGN);
     memcpy(weights, &${name}_weights_mark, sizeof ${name}_weights_mark);
     return ${NAME}_OK;
 }
@@ -482,12 +496,14 @@ int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const 
         if (status != ${NAME}_OK)
             return status;
     }
-    if (pos > held || n > ${NAME}_CAPACITY - pos || ${name}_bad_pool(pool))
+    if (pos > held || n > ${NAME}_CAPACITY - pos)
         return ${NAME}_ERROR_RANGE;
 $ if shape.exact then
     if (cache == NULL && n != ${NAME}_CAPACITY)
         return ${NAME}_ERROR_RANGE;
 $ end
+    if (${name}_check_pool(pool) != ${NAME}_OK)
+        return ${name}_check_pool(pool);
     memcpy(&mark, weights, sizeof mark);
     if (mark != ${name}_weights_mark)
         return ${NAME}_ERROR_WEIGHTS;

@@ -27,11 +27,18 @@ $ end
  *
  * Results are the same to the bit on every instruction set below, for any way to cut a sequence into
  * calls, any number of threads, any compiler that keeps IEEE 754 arithmetic (round to nearest).
- * Error: with s the exact scores and e = 2^-24, a weight is off by at most about
- * (${shape.head_dim} e sum |q k| scale + 4 e) relative, an output by that plus n e times sum(weight |v|).
+ * Floating-point exceptions must be masked, and their flags mean nothing after a call: lanes that
+ * are not used hold anything. With flush-to-zero set, subnormal numbers may differ.
+ * Error: with e = 2^-24 and A the largest sum |q k| scale of any visible key, a weight is off by at
+ * most about 2 (${shape.head_dim + 4}) e A + 6 e relative, an output by that plus n e times sum(weight |v|).
  */
 
 #include <stddef.h>
+#include <stdint.h>
+
+#if SIZE_MAX < ${most_bytes}
+#error "${name} needs up to ${most_bytes} bytes at once, more than a size_t counts here"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -128,7 +135,7 @@ ${NAME}_API int ${name}_attention(const float *q, const float *k, const float *v
 /* A KV cache: ${NAME}_CACHE_BYTES of the caller's memory, the same on every instruction set. It may be
  * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions held, 64 bits each. Then for each KV
  * head, for each block of ${plan.BLOCK} positions: keys in tiles [${shape.head_dim}][${plan.KEY_TILE} keys], then values in panels of
- * channels, [keys][${layout.panels[1].width}]${#layout.panels > 1 and " (the last " .. layout.panels[#layout.panels].width .. " wide)" or ""}. Calls on the same cache from several threads are the caller's to order.
+ * channels, [keys][width], ${panel_widths} wide. Calls on the same cache from several threads are the caller's to order.
  *
  * _reset empties it. NULL, ALIGN. */
 ${NAME}_API int ${name}_cache_reset(void *cache) ${NAME}_CHECK;

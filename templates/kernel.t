@@ -25,8 +25,12 @@ $ local target = isa.target and ('target("%s")'):format(isa.target)
 #define ${ID}_TILE
 #endif
 #if defined(__clang__)
-#pragma float_control(precise, on, push)
 #pragma clang fp contract(off)
+#if defined(__x86_64__) || defined(__aarch64__) /* other targets of clang do not have it */
+#if defined(__x86_64__) || defined(__aarch64__) /* clang has it for these */
+#pragma float_control(precise, on, push)
+#endif
+#endif
 $ if isa.quiet then
 #elif defined(__GNUC__) /* ${isa.quiet.why} */
 #pragma GCC diagnostic push
@@ -184,9 +188,9 @@ $   end
 }
 $ end
 $ for _, rows in ipairs(own.rows) do
-$   local unroll = rows == own.rows[1] and own.unroll or math.min(own.unroll, 8)
+$   local unroll = rows == own.score_rows and own.unroll or math.min(own.unroll, 8)
 $   score_tile(rows, own.wide[rows], unroll)
-$   if own.narrow[rows] ~= own.wide[rows] then score_tile(rows, own.narrow[rows], unroll) end
+$   if own.wide[rows] * W > TILE then score_tile(rows, own.narrow[rows], unroll) end
 $ end
 
 /* Softmax of one block of scores for `rows` rows, of which row r sees the first limit[r] keys.
@@ -753,7 +757,11 @@ $ if shape.rope then
 $ end
 };
 #if defined(__clang__)
+#if defined(__x86_64__) || defined(__aarch64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 #pragma float_control(pop)
+#endif
+#endif
 $ if isa.quiet then
 #elif defined(__GNUC__)
 #pragma GCC diagnostic pop

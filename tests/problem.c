@@ -8,10 +8,23 @@
 #include "definition.h"
 #include "pool.h"
 
+static uint32_t next(uint32_t *state) { return *state = *state * 1664525U + 1013904223U; }
+
+static float in_range(uint32_t bits, float amplitude) {
+    return ((float)(bits >> 8) - 0x1p23F) / 0x1p23F * amplitude;
+}
+
 void fill(float *to, size_t count, uint32_t seed, float amplitude) {
+    for (size_t i = 0; i < count; i++)
+        to[i] = in_range(next(&seed), amplitude);
+}
+
+void fill_mixed(float *to, size_t count, uint32_t seed, float amplitude) {
     for (size_t i = 0; i < count; i++) {
-        seed = seed * 1664525U + 1013904223U;
-        to[i] = ((float)(seed >> 8) - 0x1p23F) / 0x1p23F * amplitude;
+        uint32_t bits = next(&seed);
+        bits = (bits ^ bits >> 16) * 0x7feb352dU;
+        bits = (bits ^ bits >> 15) * 0x846ca68bU;
+        to[i] = in_range(bits ^ bits >> 16, amplitude);
     }
 }
 
@@ -23,7 +36,7 @@ void *make(size_t count, size_t size) {
 
 static float *filled(size_t count, uint32_t seed, float amplitude) {
     float *made = make(count, sizeof *made);
-    fill(made, count, seed, amplitude);
+    fill_mixed(made, count, seed, amplitude);
     return made;
 }
 
@@ -89,10 +102,10 @@ size_t layer_size(const struct problem *problem, size_t rows) {
 
 /* ---- inputs ---- */
 
-/* Rows to make expected values for, where an exact kernel must compute more. */
-static size_t checkable(size_t rows, size_t each) {
+/* Rows to make expected values for, of those to compute: an exact kernel may have to do more. */
+static size_t checkable(const struct kernel *kernel, size_t rows, size_t each) {
     const size_t most = (16U << 20) / each;
-    return smaller(rows, most ? most : 1);
+    return kernel->exact && rows == kernel->capacity ? smaller(rows, most ? most : 1) : rows;
 }
 
 struct problem attention_problem(const struct kernel *kernel, size_t n, size_t rows,
@@ -103,7 +116,7 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
     const size_t q_size = rows * kernel->heads * kernel->head_dim;
     const size_t k_size = n * kernel->kv_heads * kernel->head_dim;
     struct problem made = {.kernel = kernel, .n = n, .rows = rows};
-    made.checked = checkable(rows, attention_work(kernel, n, 1));
+    made.checked = checkable(kernel, rows, attention_work(kernel, n, 1));
     made.q = filled(q_size, (uint32_t)n + 1, amplitudes[kind].q);
     made.k = filled(k_size, (uint32_t)n + 2, amplitudes[kind].k);
     made.v = filled(n * kernel->kv_heads * kernel->v_head_dim, (uint32_t)n + 3, amplitudes[kind].v);
@@ -154,8 +167,8 @@ struct weights random_weights(const struct kernel *kernel, uint32_t seed) {
                {made.bo, inputs, 3}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].to)
-            fill((float *)all[i].to, all[i].count, seed + (uint32_t)i,
-                 sqrtf(3.0F / (float)all[i].inputs));
+            fill_mixed((float *)all[i].to, all[i].count, seed + (uint32_t)i,
+                       sqrtf(3.0F / (float)all[i].inputs));
     return made;
 }
 
@@ -177,7 +190,7 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
                              const struct weights *weights, const void *packed) {
     struct problem made = {.kernel = kernel, .n = n, .rows = rows, .packed = packed};
     made.weights = *weights;
-    made.checked = checkable(rows, layer_work(kernel, n, 1));
+    made.checked = checkable(kernel, rows, layer_work(kernel, n, 1));
     made.x = filled(rows * kernel->d_model, (uint32_t)n + 1, 1);
     made.k = filled((n - rows) * kernel->kv_heads * kernel->head_dim, (uint32_t)n + 2, 1);
     made.v = filled((n - rows) * kernel->kv_heads * kernel->v_head_dim, (uint32_t)n + 3, 1);

@@ -9,8 +9,10 @@
 #include "kernel.h"
 #include "reference.h"
 
-/* `count` floats in [-amplitude, amplitude), exact multiples of amplitude / 2^23. */
+/* `count` floats in [-amplitude, amplitude), exact multiples of amplitude / 2^23: as the fixed
+ * vectors say (its neighbours at a distance of a power of two are alike), and well mixed. */
 void fill(float *to, size_t count, uint32_t seed, float amplitude);
+void fill_mixed(float *to, size_t count, uint32_t seed, float amplitude);
 
 /* Zeros, or the end of the test. */
 void *make(size_t count, size_t size);

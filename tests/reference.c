@@ -1,20 +1,24 @@
 /* How the bounds come about. u = 2^-24 is the unit roundoff of float.
  *
- * A kernel sums each output in one chain of fma in index order (that is the numerics promise), so
- * the running error bound holds (Higham, Accuracy and Stability, section 3.3): step i computes
- * s_i = (s_(i-1) + a_i b_i)(1 + d), |d| <= u, which adds at most u |s_i| to the error, and the
- * operands' own errors pass through: |a| e_b + |b| e_a + e_a e_b. It scales with length and
- * condition alike, and is far below gamma_n sum |a b| where partial sums stay small. Below the
- * normal range a step may also lose half a subnormal, `TINY`.
+ * A kernel sums each output in one chain of fma in index order (that is the numerics promise): step
+ * i computes s_i = (s_(i-1) + a_i b_i)(1 + d), |d| <= u, and so adds an error of at most u |s_i|
+ * (the running error bound: Higham, Accuracy and Stability of Numerical Algorithms, section 3.3).
+ * The operands' own errors pass through times |a| and |b|. Such errors e are kept as the sum of
+ * their squares, and the bound is 8 sqrt(sum of e^2). For up to 64 errors that is more than the sum
+ * of all |e|, the worst that can happen. Beyond, it is what errors of independent signs stay below
+ * but for a chance of 2 exp(-8^2 / 2) = 3e-14 (Higham and Mary, A New Approach to Probabilistic
+ * Rounding Error Analysis, 2019), and the sum of all |e| would be so far above what happens in a
+ * layer of thousands of channels that it would let faults pass. The bound scales with the length of
+ * the sums and with their condition: partial sums that grow and cancel add what they are worth.
  *
- * Scores are kept in units of log2: q' = q * c, c = float(scale log2 e): 2 roundings of q.
- * Softmax: p_j = exp2(s_j - m). A common error of all s_j, that of m too, cancels. The rest:
- *   e_j = error of s_j + u |s_j - m|    (the subtraction rounds)
- *   exp2 itself: at most 2 ulp, 4 u; below 2^-126 it is 0: TINY_P per key
- *   each later block of 512 keys scales by another exp2 and rounds: 5 u
- * so |dp_j| <= p_j (exp(ln2 e_j + 4 u + 5 u blocks) - 1) + TINY_P. The sum of p: chains of 32 in
- * 16 lanes, 4 to fold them, one fma per block, all terms positive: (36 + blocks) u sum p.
- * P V is a chain again, with a rounding more per block, and out = (P V) (1 / sum): 2 roundings.
+ * Scores are kept in units of log2: q' = q * c, c = float(scale log2 e): 2 roundings of q, and
+ * since that of c is the same for all channels, u |s| once more. Softmax: p_j = exp2(s_j - m). A
+ * common error of all s_j, that of m too, cancels. To the error of s_j add: the subtraction,
+ * u |s_j - m|; all of it times ln2 is relative in p_j; exp2 itself, at most 2 ulp or 4 u, and below
+ * 2^-126 it is 0, TINY_P; each later block of 512 keys scales by another exp2 and rounds, 5 u. The
+ * sum of p: chains of 32 in 16 lanes, 4 to fold them, one fma per block, so 36 + blocks roundings
+ * of at most the sum. P V is a chain again, with a rounding more per block. out = (P V) (1 / sum):
+ * 2 roundings. Below the normal range a step may also lose half a subnormal, TINY.
  */
 #include "reference.h"
 
@@ -39,15 +43,17 @@ void reference_load(const float *from, size_t count, struct bounded *to) {
         to[i] = (struct bounded){(double)from[i], 0};
 }
 
+static double square(double x) { return x * x; }
+
 /* sum = fma(a, b, sum) */
 static inline void chain(struct bounded *sum, struct bounded a, struct bounded b) {
     sum->value += a.value * b.value;
-    sum->error += fabs(a.value) * b.error + fabs(b.value) * a.error + a.error * b.error;
-    sum->error = sum->error * (1 + U) + U * fabs(sum->value) + TINY;
+    sum->squares += square(a.value) * b.squares + square(b.value) * a.squares +
+                    square(U * sum->value) + square(TINY);
 }
 
-static struct bounded rounded(double value, double error, double roundings) {
-    return (struct bounded){value, error + roundings * U * (fabs(value) + error) + TINY};
+static struct bounded rounded(double value, double squares, double roundings) {
+    return (struct bounded){value, squares + roundings * square(U * value) + square(TINY)};
 }
 
 /* The weights of one row before the division, p [len] with the largest 1, from its scores. */
@@ -58,10 +64,10 @@ static void soften(struct bounded *p, size_t len) {
     for (size_t j = 0; j < len; j++) {
         const double below = most - p[j].value;
         const size_t later_blocks = (len - 1) / BLOCK - j / BLOCK;
-        const double roundings = 4 + 5 * (double)later_blocks;
+        const double exponent = p[j].squares + square(U * p[j].value) + square(U * below);
+        const double scaling = square(4 * U) + square(5 * U) * (double)later_blocks;
         p[j].value = exp2(-below);
-        p[j].error = p[j].value * expm1(LN_2 * (p[j].error + U * below) + roundings * U);
-        p[j].error += TINY_P;
+        p[j].squares = square(p[j].value) * (square(LN_2) * exponent + scaling) + square(TINY_P);
     }
 }
 
@@ -81,7 +87,7 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
         const size_t len = lens[row / heads], head = row % heads;
         const size_t kv_head = head * kv_heads / heads;
         for (size_t d = 0; d < dim; d++)
-            scaled[d] = rounded(q[d].value * factor, q[d].error * fabs(factor), 2);
+            scaled[d] = rounded(q[d].value * factor, q[d].squares * square(factor), 2);
         for (size_t j = 0; j < len; j++) {
             const struct bounded *key = k + (j * kv_heads + kv_head) * dim;
             p[j] = (struct bounded){0, 0};
@@ -95,23 +101,22 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
         for (size_t j = 0; j < len; j++) {
             const struct bounded *value = v + (j * kv_heads + kv_head) * v_dim;
             total.value += p[j].value;
-            total.error += p[j].error;
+            total.squares += p[j].squares;
             for (size_t d = 0; d < v_dim; d++) {
                 if (j && j % BLOCK == 0)
-                    sums[d] = rounded(sums[d].value, sums[d].error, 1);
+                    sums[d] = rounded(sums[d].value, sums[d].squares, 1);
                 chain(&sums[d], p[j], value[d]);
             }
         }
         const size_t blocks = len / BLOCK + 1;
-        total = rounded(total.value, total.error, 36 + (double)blocks);
+        total = rounded(total.value, total.squares, 36 + (double)blocks);
         for (size_t d = 0; d < v_dim; d++) {
             out[d] = (struct bounded){0, 0}; /* a row that sees no key */
             if (!len)
                 continue;
             const double value = sums[d].value / total.value;
-            const double least = total.value - total.error;
-            const double error = (sums[d].error + fabs(value) * total.error) / least;
-            out[d] = rounded(value, error, 2);
+            const double squares = sums[d].squares + square(value) * total.squares;
+            out[d] = rounded(value, squares / square(total.value), 2);
         }
     }
     free(p);
@@ -143,9 +148,9 @@ void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads
         const double power = -2.0 * (double)i / (double)kernel->rotary_dim;
         const double angle = (double)pos * pow(kernel->rope_theta, power);
         /* sine and cosine: a rounding to float, and an angle good to a few ulp of double */
-        const double off = U + 8 * DBL_EPSILON * angle;
-        const struct bounded c = {cos(angle), off}, s = {sin(angle), off},
-                             minus_s = {-s.value, off};
+        const double off = square(U + 8 * DBL_EPSILON * angle);
+        const struct bounded c = {cos(angle), off}, s = {sin(angle), off};
+        const struct bounded minus_s = {-s.value, off};
         struct bounded first = {0, 0}, second = {0, 0};
         chain(&first, *b, minus_s);
         chain(&first, *a, c);
@@ -156,12 +161,14 @@ void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads
     }
 }
 
+double reference_bound(struct bounded number) { return 8 * sqrt(number.squares); }
+
 struct verdict reference_check(const float *got, const struct bounded *want, size_t count) {
     struct verdict verdict = {true, 0, 0};
     for (size_t i = 0; i < count && verdict.good; i++) {
         const double off = fabs((double)got[i] - want[i].value);
-        const double ratio = off == 0 ? 0 : off / want[i].error;
-        if (!(off <= want[i].error && isfinite(want[i].error))) /* a NaN anywhere is bad */
+        const double bound = reference_bound(want[i]), ratio = off == 0 ? 0 : off / bound;
+        if (!(off <= bound && isfinite(bound))) /* a NaN anywhere is bad */
             verdict = (struct verdict){false, ratio, i};
         else if (ratio > verdict.ratio)
             verdict = (struct verdict){true, ratio, i};

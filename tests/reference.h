@@ -1,14 +1,18 @@
 /* The attention, projection and rotation of the text book in double precision, with plain loops,
- * and beside every number a bound on how far a float kernel may be from it. */
+ * and beside every number how far a float kernel may be from it. */
 #ifndef REFERENCE_H
 #define REFERENCE_H
 
 #include "kernel.h"
 
-/* A true value, and how far the float that stands for it may be off. */
+/* A true value, and the sum of the squares of what each rounding on the way to the float that
+ * stands for it may have added. */
 struct bounded {
-    double value, error;
+    double value, squares;
 };
+
+/* How far the float may be off. */
+double reference_bound(struct bounded number);
 
 /* The first `count` of `from`, exact. */
 void reference_load(const float *from, size_t count, struct bounded *to);

@@ -95,7 +95,7 @@ void expect_bounded(const struct kernel *kernel, const char *what, size_t n, con
     const size_t i = verdict.at;
     cr_assert(verdict.good, "%s %s n %zu: [%zu] is %.9g, not %.9g (%.3g times the bound %.3g)",
               label(kernel), what, n, i, (double)got[i], want[i].value, verdict.ratio,
-              want[i].error);
+              reference_bound(want[i]));
     note(kernel, what, n, verdict.ratio);
 }
 

@@ -38,7 +38,7 @@ EACH(target, rope, keys, has_rope) {
     double *got = make(kernel->kv_heads * dim, sizeof *got);
     size_t list[POSITIONS];
     const size_t count = positions(kernel, list);
-    fill(k, dim, 7, 1);
+    fill_mixed(k, dim, 7, 1);
     for (size_t i = 0; i < count; i++) {
         const size_t mark = guard_mark();
         rotated(kernel, k, list[i], want);
@@ -59,7 +59,7 @@ EACH(target, rope, queries, has_rope) {
     const size_t k_width = kernel->kv_heads * dim, near = 4;
     const struct weights weights = random_weights(kernel, 8);
     float *q = make(dim, sizeof *q), *turned = make(dim, sizeof *turned);
-    fill(q, dim, 9, 1);
+    fill_mixed(q, dim, 9, 1);
     memset((float *)weights.wq, 0, q_width * kernel->d_model * sizeof(float));
     if (weights.bq)
         memset((float *)weights.bq, 0, q_width * sizeof(float));
@@ -95,7 +95,7 @@ EACH(target, rope, position_0, has_rope) {
     double *got = make(kernel->kv_heads * kernel->head_dim, sizeof *got);
     if (kernel->capacity < 2)
         return;
-    fill(k, kernel->head_dim, 10, 1);
+    fill_mixed(k, kernel->head_dim, 10, 1);
     key_in_cache(kernel, k, 0, k, got);
     for (size_t i = 0; i < kernel->kv_heads * kernel->head_dim; i++)
         cr_assert_eq(got[i], (double)k[i % kernel->head_dim], "%s: channel %zu is %.9g, was %.9g",

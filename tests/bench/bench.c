@@ -22,43 +22,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine.h"
-#include "parts.h"
-#ifdef BENCH_PEERS
-#include "peer.h"
-#endif
+#include "bench.h"
 
-static struct {
-    double seconds;
-    bool scalar, json;
-    const char *only, *out;
-} options = {.seconds = 0.1};
+struct options options = {.seconds = 0.1};
+struct machine machine;
 
-static struct machine machine;
-
-static _Noreturn void fail(const char *what, const char *why) {
+_Noreturn void fail(const char *what, const char *why) {
     fprintf(stderr, "bench: %s: %s\n", what, why);
     exit(1);
 }
 
+/* ---- memory ---- */
+
+enum { TASKS = 16, ALIGN = 4096 };
+
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
-/* ---- one kernel and its memory ---- */
-
-enum { SETS = 16, ID_SIZE = 32, TASKS = 16, ALIGN = 4096 };
-
-struct subject {
-    const struct parts *parts;
-    const struct kernel *kernel;
-    char isas[SETS][ID_SIZE]; /* those that are to be timed */
-    size_t isa_count;
-    float *q, *k, *v, *mixed, *x, *out, *expected;
-    void *cache, *weights, *scratch;
-    struct weights source;
-};
-
-static void *room(size_t bytes) {
+void *room(size_t bytes) {
     void *memory = NULL;
     if (posix_memalign(&memory, ALIGN, bytes + ALIGN))
         fail("out of memory", "the shape is too big for this machine");
@@ -76,22 +57,7 @@ static float *filled(size_t count, float amplitude) {
     return made;
 }
 
-static size_t q_width(const struct kernel *kernel) { return kernel->heads * kernel->head_dim; }
-static size_t k_width(const struct kernel *kernel) { return kernel->kv_heads * kernel->head_dim; }
-static size_t v_width(const struct kernel *kernel) { return kernel->kv_heads * kernel->v_head_dim; }
-static size_t o_width(const struct kernel *kernel) { return kernel->heads * kernel->v_head_dim; }
-
 /* ---- what is timed ---- */
-
-enum kind { ATTENTION, PROJECTION, LAYER };
-
-struct task {
-    enum kind kind;
-    size_t n, pos; /* rows, and where the first one stands */
-    bool cached;   /* keys come from the cache, those of a layer's own rows included */
-    char name[48];
-    double flops, bytes; /* bytes: what must be read, if only once */
-};
 
 /* Multiplications and additions; masked scores do not count. */
 static double attention_flops(const struct kernel *kernel, size_t n, size_t pos) {
@@ -159,7 +125,7 @@ static size_t list_tasks(const struct kernel *kernel, struct task list[TASKS]) {
     return count;
 }
 
-static size_t output_size(const struct kernel *kernel, const struct task *task) {
+size_t output_size(const struct kernel *kernel, const struct task *task) {
     return task->n * (task->kind == ATTENTION    ? o_width(kernel)
                       : task->kind == PROJECTION ? q_width(kernel)
                                                  : kernel->d_model);
@@ -167,30 +133,8 @@ static size_t output_size(const struct kernel *kernel, const struct task *task) 
 
 /* ---- contenders: whoever is timed in turns ---- */
 
-enum piece { PROJECT_IN, ROTATE, ATTEND, PROJECT_OUT, PIECES };
-enum { SAMPLES = 4096, STREAMS = 4 };
-
-struct contender {
-    void (*run)(struct contender *self);
-    struct subject *subject;
-    const struct task *task;
-    const char *isa; /* ours, the limits' */
-    const struct vectors *vectors;
-    size_t threads, streams;
-    struct team team;
-    struct pool pool;
-    struct contender *pieces; /* [PIECES], of a layer that is run piece by piece */
-#ifdef BENCH_PEERS
-    const struct peer *peer;
-    void *state; /* of the peer */
-#endif
-    double best;
-    double *times;
-    size_t count;
-};
-
-static struct contender contender(void (*run)(struct contender *), struct subject *subject,
-                                  const struct task *task, const char *isa) {
+struct contender contender(void (*run)(struct contender *), struct subject *subject,
+                           const struct task *task, const char *isa) {
     struct contender made = {.run = run, .subject = subject, .task = task, .isa = isa};
     made.vectors = isa ? vectors_of(isa) : NULL;
     made.threads = 1;
@@ -234,7 +178,7 @@ static void take_turn(struct contender *self) {
             record(self, now - before);
         before = now;
         calls++;
-    } while (options.seconds > 0 && (now - start < 1.5e-3 || (calls < 3 && now - start < 0.05)));
+    } while (options.seconds > 0 && (now - start < 5e-3 || (calls < 3 && now - start < 0.05)));
     end(self);
 }
 
@@ -246,18 +190,6 @@ static void time_all(struct contender *all, size_t count) {
             take_turn(&all[i]);
     while (options.seconds > 0 &&
            (++rounds < 3 || seconds() - start < options.seconds * (double)count));
-}
-
-static int compare(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(struct contender *self) {
-    if (!self->count)
-        return NAN;
-    qsort(self->times, self->count, sizeof *self->times, compare);
-    return self->times[self->count / 2];
 }
 
 static void expect(const struct contender *self, int status) {
@@ -318,7 +250,7 @@ static void run_pieces(struct contender *self) {
         record(&self->pieces[i], at[i + 1] - at[i]);
 }
 
-static void run_fma(struct contender *self) { self->vectors->fma(); }
+void run_fma(struct contender *self) { self->vectors->fma(); }
 
 /* The bytes that a task of one row reads, as `use` gets them, span by span; their sum. */
 static size_t each_span(const struct contender *self,
@@ -354,7 +286,9 @@ static void read_span(const struct contender *self, const char *from, size_t byt
     self->vectors->read(from, bytes, self->streams);
 }
 
-static void run_read(struct contender *self) { each_span(self, read_span); }
+void run_read(struct contender *self) { each_span(self, read_span); }
+
+size_t read_bytes(const struct contender *self) { return each_span(self, NULL); }
 
 /* ---- plain loops ---- */
 
@@ -473,201 +407,9 @@ static void verify(struct subject *own, const struct task *task, struct contende
         ours[i].count = 0, ours[i].best = INFINITY;
 }
 
-/* ---- results ---- */
-
-/* NAN: does not apply, or is not known. Times in seconds, rates per second. */
-struct row {
-    const char *spec, *peer;
-    char isa[ID_SIZE], name[64]; /* isa: empty for a peer */
-    size_t threads, code, scratch;
-    double min, median, flops, bytes, rate; /* rate: bytes / min, where memory may be the limit */
-    double peak, usual_peak, read, bound;   /* limits: FLOP/s, their median, bytes/s, a time */
-    double pieces;                          /* sum of the layer's pieces / min */
-    double ratio;                           /* times that ours is faster than the peer */
-};
-
-static struct row *rows;
-static size_t row_count;
-
-static struct row *add_row(struct contender *from, const char *piece) {
-    static size_t space;
-    if (row_count == space) {
-        space = larger(64, 2 * space);
-        rows = realloc(rows, space * sizeof *rows);
-        if (!rows)
-            fail("out of memory", "rows");
-    }
-    const struct subject *own = from->subject;
-    const struct task *task = from->task;
-    struct row *row = &rows[row_count++];
-    *row = (struct row){.spec = own->kernel->name, .threads = from->threads};
-    snprintf(row->isa, sizeof row->isa, "%s", from->isa ? from->isa : "");
-    snprintf(row->name, sizeof row->name, piece ? "%s: %s" : "%s", task->name, piece);
-    row->code = from->isa ? code_bytes(row->spec, row->isa) : 0;
-    const size_t threads = from->threads > 1 ? from->threads : 0;
-    row->scratch = task->kind == PROJECTION ? 0
-                   : task->cached           ? own->kernel->cache_scratch_bytes(threads)
-                                            : own->kernel->scratch_bytes(threads);
-    row->min = from->best;
-    row->median = median(from);
-    row->flops = task->flops;
-    row->bytes = task->bytes;
-    row->rate = task->n == 1 ? row->bytes / row->min : NAN;
-    row->peak = row->usual_peak = row->read = row->bound = row->pieces = row->ratio = NAN;
-    return row;
-}
-
-static double gflops(const struct row *row) { return row->flops / row->min * 1e-9; }
-static double share_of_peak(const struct row *row) { return row->flops / row->min / row->peak; }
-static double usual_share(const struct row *row) {
-    return row->flops / row->median / row->usual_peak;
-}
-static double share_of_read(const struct row *row) { return row->rate / row->read; }
-static double share_of_bound(const struct row *row) { return row->bound / row->min; }
-
-static void print_head(void) {
-#if defined(__clang__)
-    const char *compiler = "";
-#else
-    const char *compiler = "gcc ";
-#endif
-    printf("%s, CPU %zu%s; compiled by %s%s\n", machine.name, machine.cpus[0],
-           machine.first_in_line ? ", ahead of other processes" : "", compiler, __VERSION__);
-    puts(
-        "peak     of the fused multiply-adds that a loop of nothing else reaches in the same "
-        "minute,\n         best call by best call; median: median by median\n"
-        "read     of the bytes a second that a loop of nothing but loads gets from the same bytes\n"
-        "bound    of the speed at which the slower of these two loops would do the work\n"
-        "pieces   the layer's pieces, timed one by one, as a share of the layer\n"
-        "x 2      two threads, times as fast as one");
-}
-
-static void print_subject(const struct subject *own) {
-    const struct kernel *kernel = own->kernel;
-    printf("\n%s: code", kernel->name);
-    for (size_t i = 0; i < own->isa_count; i++)
-        printf("%s %s %zu", i ? "," : "", own->isas[i], code_bytes(kernel->name, own->isas[i]));
-    printf(" bytes; scratch %zu, with a cache %zu; cache %zu", kernel->scratch_bytes(0),
-           kernel->cache_scratch_bytes(0), kernel->cache_bytes);
-    if (kernel->has_layer)
-        printf("; weights %zu", kernel->weights_bytes);
-    printf("\n  %-30s %-8s %9s %9s %8s %6s %6s %7s %6s %6s %6s %5s\n", "case", "isa", "ms min",
-           "median", "GFLOP/s", "peak", "median", "GB/s", "read", "bound", "pieces", "x 2");
-}
-
-/* Nothing where the value does not apply. */
-static void print_cell(int width, double value, const char *format) {
-    char text[32] = "";
-    if (!isnan(value))
-        snprintf(text, sizeof text, format, value);
-    printf(" %*s", width, text);
-}
-
-static void print_row(const struct row *row, double with_two) {
-    if (options.json)
-        return;
-    printf("  %-30s %-8s", row->name, row->peer ? row->peer : row->isa);
-    print_cell(9, row->min * 1e3, "%.4f");
-    print_cell(9, row->median * 1e3, "%.4f");
-    print_cell(8, gflops(row), "%.1f");
-    print_cell(6, share_of_peak(row) * 100, "%.1f%%");
-    print_cell(6, usual_share(row) * 100, "%.1f%%");
-    print_cell(7, row->rate * 1e-9, "%.2f");
-    print_cell(6, share_of_read(row) * 100, "%.1f%%");
-    print_cell(6, share_of_bound(row) * 100, "%.1f%%");
-    print_cell(6, row->pieces * 100, "%.1f%%");
-    print_cell(5, with_two, "%.2f");
-    if (row->peer)
-        printf("  ours: %.2f times as fast", row->ratio);
-    putchar('\n');
-    fflush(stdout);
-}
-
-static void print_number(FILE *to, const char *name, double value) {
-    if (isfinite(value))
-        fprintf(to, ", \"%s\": %.12g", name, value);
-    else
-        fprintf(to, ", \"%s\": null", name);
-}
-
-static void print_text(FILE *to, const char *name, const char *value) {
-    fprintf(to, value && *value ? ", \"%s\": \"%s\"" : ", \"%s\": null", name, value);
-}
-
-/* Names are C identifiers, ids and our own words: nothing to escape. */
-static void print_json(FILE *to) {
-    for (size_t i = 0; i < row_count; i++) {
-        const struct row *row = &rows[i];
-        fprintf(to, "%s\n  {\"spec\": \"%s\"", i ? "," : "[", row->spec);
-        print_text(to, "isa", row->isa);
-        print_text(to, "case", row->name);
-        fprintf(to, ", \"threads\": %zu", row->threads);
-        print_number(to, "ms_min", row->min * 1e3);
-        print_number(to, "ms_median", row->median * 1e3);
-        print_number(to, "gflops", gflops(row));
-        print_number(to, "share_of_peak", share_of_peak(row));
-        print_number(to, "share_of_peak_by_medians", usual_share(row));
-        print_number(to, "gb_per_s", row->rate * 1e-9);
-        print_number(to, "share_of_bandwidth", share_of_read(row));
-        print_number(to, "share_of_bound", share_of_bound(row));
-        print_number(to, "share_of_pieces", row->pieces);
-        print_text(to, "peer", row->peer);
-        print_number(to, "ratio", row->ratio);
-        print_number(to, "flops", row->flops);
-        print_number(to, "bytes", row->bytes);
-        print_number(to, "peak_gflops", row->peak * 1e-9);
-        print_number(to, "read_gb_per_s", row->read * 1e-9);
-        fprintf(to, ", \"code_bytes\": %zu, \"scratch_bytes\": %zu}", row->code, row->scratch);
-    }
-    fprintf(to, "%s\n]\n", row_count ? "" : "[");
-}
-
-/* For plots: what they need, one row a line, "-" for what does not apply. */
-static void print_tsv(FILE *to) {
-    fputs("spec\tisa\tcase\tthreads\tpeer\tms_min\tgflops\tshare_of_peak\tgb_per_s\t"
-          "share_of_bound\tpeak_gflops\tread_gb_per_s\tintensity\n",
-          to);
-    for (size_t i = 0; i < row_count; i++) {
-        const struct row *row = &rows[i];
-        const double numbers[] = {
-            row->min * 1e3,      gflops(row),      share_of_peak(row), row->rate * 1e-9,
-            share_of_bound(row), row->peak * 1e-9, row->read * 1e-9,   row->flops / row->bytes};
-        fprintf(to, "%s\t%s\t%s\t%zu\t%s", row->spec, *row->isa ? row->isa : "-", row->name,
-                row->threads, row->peer ? row->peer : "-");
-        for (size_t j = 0; j < sizeof numbers / sizeof *numbers; j++)
-            fprintf(to, isfinite(numbers[j]) ? "\t%.6g" : "\t-", numbers[j]);
-        fputc('\n', to);
-    }
-}
-
-/* Writes DIR/name whole, or fails. */
-static void write_file(const char *name, void (*print)(FILE *)) {
-    char path[4096], part[4096 + 8];
-    snprintf(path, sizeof path, "%s/%s", options.out, name);
-    snprintf(part, sizeof part, "%s.part", path);
-    FILE *file = fopen(part, "w");
-    if (!file)
-        fail(part, "cannot be written");
-    print(file);
-    const bool bad = ferror(file) != 0;
-    if (fclose(file) != 0 || bad || rename(part, path) != 0) {
-        remove(part);
-        fail(path, "cannot be written");
-    }
-}
-
 /* ---- one task ---- */
 
-/* The task's contenders, in turn: for each instruction set ours, with two threads, piece by piece;
- * then its limits. */
-struct field {
-    struct contender all[256];
-    size_t count, ours; /* ours: so many of them, first */
-    float *peer_w;
-    struct contender pieces[SETS][PIECES];
-};
-
-static struct contender *enter(struct field *field, struct contender who) {
+struct contender *enter(struct field *field, struct contender who) {
     if (field->count == sizeof field->all / sizeof *field->all)
         fail("contenders", "too many");
     field->all[field->count] = who;
@@ -697,23 +439,6 @@ static void enter_limits(struct field *field, struct subject *own, const struct 
         for (size_t streams = 1; task->n == 1 && streams <= 8; streams *= 2)
             enter(field, contender(run_read, own, task, vectors->isa))->streams = streams;
     }
-}
-
-/* Fills in the limits of instruction set `isa`, where there are any. */
-static void set_limits(struct row *row, struct field *field, const char *isa) {
-    for (size_t i = field->ours; i < field->count; i++) {
-        struct contender *limit = &field->all[i];
-        if (!limit->isa || strcmp(limit->isa, isa) != 0)
-            continue;
-        if (limit->run == run_fma) {
-            const double flops = (double)(limit->vectors->flops * row->threads);
-            row->peak = flops / limit->best;
-            row->usual_peak = flops / median(limit);
-        }
-        if (limit->run == run_read)
-            row->read = fmax(row->read, (double)each_span(limit, NULL) / limit->best);
-    }
-    row->bound = isnan(row->rate) ? NAN : fmax(row->bytes / row->read, row->flops / row->peak);
 }
 
 /* Rows of instruction set `index`: the whole, two threads, the pieces of a layer. */
@@ -753,187 +478,6 @@ static void report(struct field *field, struct subject *own, const struct task *
             print_row(&rows[i], NAN);
 }
 
-/* ---- peers ---- */
-
-#ifdef BENCH_PEERS
-static bool peer_is_here[32];
-
-static void start_peers(void) {
-    for (size_t i = 0; i < peers_count; i++) {
-        peer_is_here[i] = peers[i]->start(peers[i]);
-        if (!peer_is_here[i])
-            fprintf(stderr, "bench: %s is missing: `make setup-peers` installs it\n",
-                    peers[i]->name);
-    }
-}
-
-static void run_peer(struct contender *self) { self->peer->run(self->state); }
-
-/* What a peer is to compute; false if this is nothing for peers. `w` is to be freed. */
-static bool peer_case_of(const struct subject *own, const struct task *task, struct peer_case *what,
-                         float **w) {
-    const struct kernel *kernel = own->kernel;
-    const size_t depth = kernel->d_model, columns = q_width(kernel);
-    *w = NULL;
-    *what = (struct peer_case){
-        .heads = kernel->heads,
-        .kv_heads = kernel->kv_heads,
-        .head_dim = kernel->head_dim,
-        .v_head_dim = kernel->v_head_dim,
-        .n_q = task->n,
-        .n_kv = task->pos + task->n,
-        .causal = kernel->causal,
-        .scale = (float)kernel->scale,
-    };
-    if (task->kind == ATTENTION) {
-        what->q = own->q;
-        what->k = own->k;
-        what->v = own->v;
-        return true;
-    }
-    *what = (struct peer_case){.rows = task->n, .depth = depth, .columns = columns, .x = own->x};
-    what->w = own->source.wq;
-    if (!kernel->weights_in_out) {
-        *w = room(depth * columns * sizeof **w);
-        for (size_t i = 0; i < columns; i++)
-            for (size_t j = 0; j < depth; j++)
-                (*w)[j * columns + i] = own->source.wq[i * depth + j];
-        what->w = *w;
-    }
-    return task->kind == PROJECTION;
-}
-
-/* Whether a peer's result is ours, to a thousandth of the usual size of a value. */
-static bool same_result(const struct subject *own, const struct task *task, const float *result) {
-    const size_t count = output_size(own->kernel, task);
-    const float *bias = task->kind == PROJECTION ? own->source.bq : NULL;
-    double squares = 0, worst = 0;
-    for (size_t i = 0; i < count; i++) {
-        const double ours =
-            (double)own->expected[i] - (bias ? (double)bias[i % q_width(own->kernel)] : 0);
-        const double error = fabs((double)result[i] - ours);
-        squares += ours * ours;
-        if (!(error <= worst)) /* NaN stays */
-            worst = error;
-    }
-    return worst <= 1e-3 * sqrt(squares / (double)count);
-}
-
-/* The best way to call a peer, found by trying them all; NULL if none does it right. */
-static void *open_best(const struct peer *peer, const struct subject *own, const struct task *task,
-                       const struct peer_case *what) {
-    void *best = NULL;
-    double least = INFINITY;
-    bool right = true;
-    float *result = room(output_size(own->kernel, task) * sizeof *result);
-    for (size_t way = 0; way < peer->ways; way++) {
-        void *state = peer->open(peer, what, way);
-        if (!state)
-            continue;
-        peer->run(state);
-        peer->result(state, result);
-        double time = INFINITY;
-        const double start = seconds();
-        do {
-            const double before = seconds();
-            peer->run(state);
-            time = fmin(time, seconds() - before);
-        } while (options.seconds > 0 && seconds() - start < options.seconds / 10);
-        const bool same = same_result(own, task, result);
-        right = right && same;
-        if (same && time < least) {
-            if (best)
-                peer->close(best);
-            best = state;
-            least = time;
-        } else {
-            peer->close(state);
-        }
-    }
-    if (!right)
-        fprintf(stderr, "bench: %s, %s: %s gives another result: left out\n", own->kernel->name,
-                task->name, peer->name);
-    free(result);
-    return best;
-}
-
-static void enter_peers(struct field *field, struct subject *own, const struct task *task) {
-    struct peer_case what;
-    float *w;
-    field->peer_w = NULL;
-    if (!peer_case_of(own, task, &what, &w))
-        return;
-    field->peer_w = w;
-    for (size_t i = 0; i < peers_count; i++) {
-        void *state = peer_is_here[i] ? open_best(peers[i], own, task, &what) : NULL;
-        if (!state)
-            continue;
-        struct contender *made = enter(field, contender(run_peer, own, task, NULL));
-        made->peer = peers[i];
-        made->state = state;
-    }
-}
-
-/* Their rows, and how much faster the best of ours is: the rows from `first` on. */
-static void report_peers(struct field *field, size_t first) {
-    const size_t end = row_count;
-    size_t ours = first;
-    for (size_t i = first; i < end; i++)
-        if (rows[i].threads == 1 && !strchr(rows[i].name, ':') && rows[i].min < rows[ours].min)
-            ours = i;
-    for (size_t i = field->ours; i < field->count; i++) {
-        struct contender *from = &field->all[i];
-        if (from->run != run_peer)
-            continue;
-        struct row *row = add_row(from, NULL);
-        row->peer = from->peer->name;
-        row->scratch = 0;
-        set_limits(row, field, rows[ours].isa);
-        row->ratio = row->min / rows[ours].min;
-        print_row(row, NAN);
-        from->peer->close(from->state);
-    }
-    free(field->peer_w);
-}
-
-/* Ours against each peer, case by case, and against the best of them. */
-static void print_ratios(void) {
-    printf("\nOurs, times as fast as the peers; the last column: as the fastest of them\n  %-46s",
-           "case");
-    for (size_t i = 0; i < peers_count; i++)
-        if (peer_is_here[i])
-            printf(" %8s", peers[i]->name);
-    printf(" %8s\n", "best");
-    for (size_t i = 0; i < row_count; i++) {
-        const struct row *row = &rows[i];
-        if (!row->peer || (i > 0 && rows[i - 1].peer))
-            continue;
-        char title[80];
-        double least = NAN;
-        snprintf(title, sizeof title, "%s, %s", row->spec, row->name);
-        printf("  %-46s", title);
-        for (size_t j = 0; j < peers_count; j++) {
-            double ratio = NAN;
-            for (size_t k = i; k < row_count && rows[k].peer; k++)
-                if (strcmp(rows[k].peer, peers[j]->name) == 0)
-                    ratio = rows[k].ratio;
-            least = fmin(least, ratio);
-            if (peer_is_here[j])
-                print_cell(8, ratio, "%.2f");
-        }
-        print_cell(8, least, "%.2f");
-        putchar('\n');
-    }
-}
-#else
-static void start_peers(void) {}
-static void enter_peers(struct field *field, struct subject *own, const struct task *task) {
-    (void)field, (void)own, (void)task;
-}
-static void report_peers(struct field *field, size_t first) { (void)field, (void)first; }
-static void print_ratios(void) {}
-#endif
-
 static void prepare(struct subject *own, const struct task *task) {
     if (!task->cached)
         return;
@@ -950,12 +494,14 @@ static void run_task(struct subject *own, const struct task *task) {
     enter_ours(field, own, task);
     verify(own, task, field->all, field->ours);
     enter_limits(field, own, task);
-    enter_peers(field, own, task);
+    if (enter_peers)
+        enter_peers(field, own, task);
     time_all(field->all, field->count);
     const size_t first = row_count;
     for (size_t i = 0; i < own->isa_count; i++)
         report(field, own, task, i);
-    report_peers(field, first);
+    if (report_peers)
+        report_peers(field, first);
     for (size_t i = 0; i < field->count; i++)
         free(field->all[i].times);
     for (size_t i = 0; i < own->isa_count && task->kind == LAYER; i++)
@@ -1075,20 +621,19 @@ int main(int argc, char **argv) {
             return usage(argv[0]);
         }
     }
-    machine = machine_take();
-    start_peers();
+    machine = machine_take(options.seconds > 0);
+    if (start_peers)
+        start_peers();
     if (!options.json)
         print_head();
     for (size_t i = 0; i < parts_count; i++)
         run_subject(parts[i]);
+    if (print_ratios && !options.json)
+        print_ratios();
     if (options.json)
         print_json(stdout);
-    else
-        print_ratios();
-    if (options.out) {
-        write_file("bench.json", print_json);
-        write_file("bench.tsv", print_tsv);
-    }
+    if (options.out)
+        write_results();
     free(rows);
     return ferror(stdout) || fflush(stdout) ? 1 : 0;
 }

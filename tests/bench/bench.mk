@@ -13,13 +13,24 @@ BENCH_CPPFLAGS := -Itests -Itests/bench -MMD -MP
 bench_ids := $(foreach spec,$(BENCH_SPECS),$(call spec_id,$(spec)))
 bench_parts := $(bench_ids:%=$(SUITE_OUT)/kernels/%/parts.o)
 bench_libraries := $(bench_ids:%=$(SUITE_OUT)/kernels/%/kernel.a)
-bench_objects := $(patsubst %,$(SUITE_OUT)/bench/%.o,bench machine)
-peer_objects := $(patsubst %,$(SUITE_OUT)/bench/%.o,bench-peers machine peers compose softmax \
-	openblas onednn libxsmm onnxruntime)
+bench_objects := $(patsubst %,$(SUITE_OUT)/bench/%.o,bench report machine)
+peer_objects := $(bench_objects) $(patsubst %,$(SUITE_OUT)/bench/%.o,versus compose softmax openblas \
+	onednn libxsmm onnxruntime)
 
-bench: $(SUITE_OUT)/bench/bench
+bench: setup-bench
+	@$(MAKE) --no-print-directory run-bench
+
+run-bench: $(SUITE_OUT)/bench/bench
 	@mkdir -p $(BENCH_OUT)
 	@$< --out $(BENCH_OUT) $(BENCH_ARGS)
+	@$(bench_plot)
+
+bench_plot = if command -v gnuplot >/dev/null; then tests/bench/plot $(BENCH_OUT) && \
+	echo 'see $(BENCH_OUT)/bench.json and $(BENCH_OUT)/*.svg'; \
+	else echo 'see $(BENCH_OUT)/bench.json; no plots, since gnuplot is missing'; fi
+
+setup-bench: out/setup-build
+	-@.ci/setup gnuplot-nox
 
 $(foreach spec,$(filter-out $(SPECS),$(BENCH_SPECS)),\
 	$(eval $(call kernel_rule,$(spec),$(call spec_id,$(spec)))))
@@ -30,7 +41,7 @@ ONNXRUNTIME := onnxruntime-node@1.30.0
 onnxruntime_library = $(firstword $(wildcard \
 	$(BENCH_OUT)/node_modules/onnxruntime-node/bin/napi-v*/linux/x64/libonnxruntime.so.1))
 
-setup-peers:
+setup-peers: setup-bench
 	-@for package in $(PEER_PACKAGES); do .ci/setup $$package; done
 	-@mkdir -p $(BENCH_OUT) && test -n '$(onnxruntime_library)' || { cd $(BENCH_OUT) && \
 		ONNXRUNTIME_NODE_INSTALL=skip npm install --ignore-scripts --no-audit --no-fund \
@@ -42,6 +53,7 @@ bench-peers: setup-peers
 run-bench-peers: $(SUITE_OUT)/bench/bench-peers
 	@env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 		BENCH_ONNXRUNTIME='$(onnxruntime_library)' $< --out $(BENCH_OUT) $(BENCH_ARGS)
+	@$(bench_plot)
 
 # Debian has libxsmm as an archive: pulled in by name where it is.
 libxsmm_libs = $(if $(wildcard /usr/lib/libxsmm.a /usr/lib/*/libxsmm.a),\
@@ -52,16 +64,15 @@ $(SUITE_OUT)/bench/bench-peers: $(peer_objects) $(SUITE_OUT)/bench/registry.o $(
 		$(bench_libraries)
 	@$(CC) $(BENCH_CFLAGS) -o $@ $^ $(libxsmm_libs) -pthread -lm -ldl
 
-$(SUITE_OUT)/bench/bench-peers.o: tests/bench/bench.c
-	@mkdir -p $(@D)
-	@$(CC) $(BENCH_CFLAGS) $(BENCH_CPPFLAGS) -DBENCH_PEERS -c -o $@ $<
-
 # The parts come before the libraries: each holds a dispatcher, so that the library's is left alone.
 $(SUITE_OUT)/bench/bench: $(bench_objects) $(SUITE_OUT)/bench/registry.o $(bench_parts) \
 		$(bench_libraries)
 	@$(CC) $(BENCH_CFLAGS) -o $@ $^ -pthread -lm
 
-$(sort $(bench_objects) $(filter-out %/bench-peers.o,$(peer_objects))): $(SUITE_OUT)/bench/%.o: tests/bench/%.c
+# As whoever composes it would compile it.
+$(SUITE_OUT)/bench/compose.o: BENCH_CFLAGS += -O3 -march=native
+
+$(peer_objects): $(SUITE_OUT)/bench/%.o: tests/bench/%.c
 	@mkdir -p $(@D)
 	@$(CC) $(BENCH_CFLAGS) $(BENCH_CPPFLAGS) -c -o $@ $<
 
@@ -83,5 +94,17 @@ $(SUITE_OUT)/bench/registry.c: FORCE
 $(SUITE_OUT)/bench/registry.o: $(SUITE_OUT)/bench/registry.c
 	@$(CC) $(BENCH_CFLAGS) $(BENCH_CPPFLAGS) -c -o $@ $<
 
-.PHONY: bench setup-peers bench-peers run-bench-peers
--include $(bench_objects:.o=.d) $(peer_objects:.o=.d) $(SUITE_OUT)/bench/registry.d
+# The bench's own test, and what the compilers made of the hot loops.
+check-bench: attnc out/check/test_bench
+	out/check/test_bench --jobs 2
+
+out/check/test_bench: tests/bench/test_bench.c
+	@mkdir -p $(@D)
+	@$(CC) $(BENCH_CFLAGS) $(shell pkg-config --cflags criterion jansson) -o $@ $< \
+		$(shell pkg-config --libs criterion jansson) -lm
+
+check-objects: attnc
+	@tests/bench/objects
+
+.PHONY: check-bench check-objects bench run-bench setup-bench bench-peers run-bench-peers setup-peers
+-include $(peer_objects:.o=.d) $(SUITE_OUT)/bench/registry.d

@@ -3,7 +3,8 @@
  *
  *     count MANIFEST
  *
- * Prints a line for each call; the exit status is 1 if one of them differs. */
+ * Prints a line for each call that differs, and one for each instruction set; the exit status is 1
+ * if a call differs. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ unsigned long long fma_count;
 
 typedef unsigned long long count;
 
-enum { BLOCK = 512, KEY_TILE = 32, SUMS = 16, TILES = 64 };
+enum { BLOCK = 512, KEY_TILE = 32, SUMS = 16, TILES = 64, MOST_ROWS = 256 };
 
 /* What the plan says of one instruction set. */
 static struct plan {
@@ -67,6 +68,8 @@ static void read_plan(const json_t *manifest, const char *isa) {
             fail("the manifest's plan lacks 'tiles'");
         json_array_foreach(tiles, j, tile) {
             plan.tile[j].rows = number(tile, "rows");
+            if (!plan.tile[j].rows || plan.tile[j].rows > MOST_ROWS)
+                fail("a tile of the plan has no rows, or too many");
             plan.tile[j].wide = number(tile, "wide");
             plan.tile[j].narrow = number(tile, "narrow");
             plan.tile[j].decode_only = json_is_true(json_object_get(tile, "decode_only"));
@@ -120,7 +123,7 @@ static count attention_fmas(const struct kernel *kernel, size_t pos, size_t n, s
             size_t step;
             for (size_t r = 0; r < chunk; r += step) {
                 const struct tile *tile = tile_for(chunk - r);
-                size_t limit[256];
+                size_t limit[MOST_ROWS] = {0};
                 step = tile->rows;
                 for (size_t i = 0; i < step; i++) {
                     const size_t end = kernel->causal ? pos + (first + r + i) / group + 1 : held;
@@ -152,11 +155,15 @@ static count layer_fmas(const struct kernel *kernel, size_t pos, size_t n) {
 
 /* ---- counting ---- */
 
+static count total;
+
 static bool compare(const struct kernel *kernel, const char *call, size_t pos, size_t n, int status,
                     count planned) {
     const bool same = status == OK && fma_count == planned;
-    printf("%s %s %s %s at %zu, %zu rows: %llu counted, %llu planned\n", same ? "pass" : "FAIL",
-           kernel->name, kernel->isa(), call, pos, n, fma_count, planned);
+    total += fma_count;
+    if (!same)
+        printf("%s %s %s at %zu, %zu rows: %llu multiply-adds, %llu planned\n", kernel->name,
+               kernel->isa(), call, pos, n, fma_count, planned);
     return same;
 }
 
@@ -222,7 +229,11 @@ int main(int argc, char **argv) {
             continue;
         }
         read_plan(manifest, isas[i]);
-        good = count_calls(kernels[0]) && good;
+        total = 0;
+        const bool same = count_calls(kernels[0]);
+        good = good && same;
+        printf("%s %s %s: %llu vector multiply-adds%s\n", same ? "pass" : "FAIL", kernels[0]->name,
+               isas[i], total, same ? ", as planned" : "");
     }
     json_decref(manifest);
     return good ? 0 : 1;

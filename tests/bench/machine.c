@@ -72,16 +72,16 @@ const struct vectors *vectors_of(const char *isa) {
 
 /* ---- CPUs and threads ---- */
 
-static bool pin(size_t cpu) {
+static bool pin(size_t cpu, bool first_in_line) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
     const struct sched_param first = {.sched_priority = 1};
     (void)sched_setaffinity(0, sizeof set, &set);
-    return sched_setscheduler(0, SCHED_FIFO, &first) == 0;
+    return first_in_line && sched_setscheduler(0, SCHED_FIFO, &first) == 0;
 }
 
-struct machine machine_take(void) {
+struct machine machine_take(bool first_in_line) {
     struct machine machine = {.name = "unknown CPU"};
     char line[256];
     FILE *info = fopen("/proc/cpuinfo", "r");
@@ -99,7 +99,7 @@ struct machine machine_take(void) {
             machine.cpus[machine.count++] = cpu;
     if (!machine.count)
         machine.count = 1;
-    machine.first_in_line = pin(machine.cpus[0]);
+    machine.first_in_line = pin(machine.cpus[0], first_in_line);
     return machine;
 }
 

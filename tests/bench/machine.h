@@ -37,8 +37,8 @@ struct machine {
     bool first_in_line; /* under SCHED_FIFO */
 };
 
-/* Pins the calling thread to cpus[0] and asks for SCHED_FIFO, which only some may have. */
-struct machine machine_take(void);
+/* Pins the calling thread to cpus[0]; asks for SCHED_FIFO, which only some may have. */
+struct machine machine_take(bool first_in_line);
 
 /* Threads that wait for work in a loop, each on a CPU of its own: for a pool whose call costs less
  * than a microsecond. Start it only for as long as it is needed. */

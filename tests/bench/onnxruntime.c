@@ -17,6 +17,8 @@ struct bytes {
 };
 
 static void put(struct bytes *to, const void *from, size_t size) {
+    if (!size)
+        return;
     if (to->size + size > to->room) {
         to->room = 2 * (to->size + size);
         to->data = realloc(to->data, to->room);
