@@ -121,9 +121,10 @@ local function check_tile(own, isa)
     local fits = keys <= plan.KEY_TILE and plan.KEY_TILE % keys == 0
         or keys % plan.KEY_TILE == 0 and plan.BLOCK % keys == 0
     if not fits then
-        error({ field = "tile.score_vectors", message = ("field 'tile.score_vectors' = %d: %d lanes of %s make %d keys; right "
-            .. "is a number that divides %d keys, or a multiple of it that divides %d"):format(
-            own.score_vectors, isa.lanes, isa.id, keys, plan.KEY_TILE, plan.BLOCK) })
+        local message = "field 'tile.score_vectors' = %d: %d lanes of %s make %d keys; right is a "
+            .. "number that divides %d keys, or a multiple of it that divides %d"
+        error({ field = "tile.score_vectors", message = message:format(own.score_vectors,
+            isa.lanes, isa.id, keys, plan.KEY_TILE, plan.BLOCK) })
     end
 end
 
