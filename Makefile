@@ -51,7 +51,7 @@ lint_h = $(wildcard gen/*.h tests/*.h tests/*/*.h examples/*/*.h)
 lint_sh = .ci/setup .ci/run examples/demo tests/build/run tests/build/summary \
 	tests/bench/objects tests/bench/plot
 # Two written kernels, for the programs that include one.
-lint_flags = -std=c11 -D_XOPEN_SOURCE=700 -Igen -Itests -Iout/lint -DBUILD='"$(GEN_OUT)"' \
+lint_flags = -std=c11 -D_XOPEN_SOURCE=700 -Igen -Itests -Iout/lint/stories260k -Iout/lint/gpt2_small -DBUILD='"$(GEN_OUT)"' \
 	-DHEADER='"stories260k.h"' -DNAME=stories260k -DUPPER=STORIES260K \
 	$(shell pkg-config --cflags lua5.4 jansson libmd criterion)
 lint_criterion = '-DTest(...)=void test(void)' '-DParameterizedTest(parameter, ...)=void test(parameter)' \
@@ -75,8 +75,8 @@ lint-cppcheck:
 		--enable=warning,performance,portability --suppress=missingIncludeSystem $(lint_c)
 
 lint-tidy: attnc
-	@./attnc specs/stories260k.lua -o out/lint >/dev/null
-	@./attnc specs/gpt2-small.lua -o out/lint >/dev/null
+	@./attnc specs/stories260k.lua -o out/lint/stories260k >/dev/null
+	@./attnc specs/gpt2-small.lua -o out/lint/gpt2_small >/dev/null
 	@echo 'clang-tidy, $(words $(lint_tidy)) files'
 	@printf '%s\n' $(lint_tidy) | \
 		xargs -P2 -I FILE clang-tidy --quiet FILE -- $(lint_flags) 2>out/lint/log || \

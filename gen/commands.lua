@@ -5,9 +5,15 @@ local spec = require "spec"
 
 local commands = {}
 
--- A word of the command line as it can stand in a comment and be pasted into a shell.
+-- A word of the command line as it can stand in a comment and in JSON (which is UTF-8) and be
+-- pasted into a shell.
 local function shell_word(text)
-    text = text:gsub("%c", "?")
+    text = text:gsub("%c", "?"):gsub("%*/", "?/"):gsub("/%*", "/?")
+    local good, bad = utf8.len(text)
+    while not good do
+        text = text:sub(1, bad - 1) .. "?" .. text:sub(bad + 1)
+        good, bad = utf8.len(text, bad)
+    end
     if text:find("^[%w%._%-%+=,:@%%]+$") then return text end
     return "'" .. text:gsub("'", "'\\''") .. "'"
 end
@@ -19,8 +25,15 @@ local function command_line(options)
         words[#words + 1] = "--isa " .. shell_word(options.isa == "native"
             and table.concat(spec.native(), ",") or options.isa)
     end
-    for _, set in ipairs(options.sets) do
-        words[#words + 1] = "--set " .. shell_word(spec.normal_set(set))
+    local sets, last = {}, {} -- the last one of each path counts
+    for index, set in ipairs(options.sets) do
+        local text, path = spec.normal_set(set)
+        sets[index], last[path] = { text = text, path = path }, index
+    end
+    for index, set in ipairs(sets) do
+        if last[set.path] == index then
+            words[#words + 1] = "--set " .. shell_word(set.text)
+        end
     end
     if options.single_file then words[#words + 1] = "--single-file" end
     return table.concat(words, " ")
@@ -126,8 +139,13 @@ end
 -- Compares the text of the file at `path` with what this attnc writes for the spec inside it.
 -- -> "unchanged", "differs" or "foreign", and a line that says so
 function commands.verify(path, text)
-    local base = path:match("[^/]*$")
+    local base, as_read = path:match("[^/]*$"), text
+    text = text:gsub("\r\n", "\n")
     local head = read_head(text)
+    if not head and base:find("%.json$") and text:find('"attnc": {', 1, true)
+        and text:find('"templates_sha256": "', 1, true) then
+        return "differs", "edited by hand: it is JSON no more"
+    end
     if not (head and type(head.version) == "string" and type(head.command) == "string"
             and type(head.spec) == "string") then
         return "foreign", "not written by attnc: it has no head that names the spec"
@@ -150,7 +168,10 @@ function commands.verify(path, text)
     for _, file in ipairs(files) do
         names[#names + 1] = file.name
         if file.name == base then
-            if file.text == text then return "unchanged", "unchanged" end
+            if file.text == as_read then return "unchanged", "unchanged" end
+            if file.text == text then
+                return "differs", "edited by hand: line endings changed"
+            end
             local ours = read_head(file.text)
             if head.version ~= attnc.version or head.templates ~= ours.templates then
                 return other_version()

@@ -200,6 +200,7 @@ local function with_head(origin, text, first, each, last)
     local lines = {
         "SPDX-License-Identifier: MIT-0",
         ("Written by attnc %s: %s"):format(attnc.version, origin.command),
+        "command sha256 " .. attnc.sha256(origin.command),
         "spec sha256 " .. attnc.sha256(origin.spec_text),
         "templates sha256 " .. hash_of_templates(),
         "body sha256 " .. attnc.sha256(text),
@@ -242,6 +243,7 @@ local function manifest(shape, env, origin, files)
     }
     body.attnc = {
         version = attnc.version, command = origin.command,
+        command_sha256 = attnc.sha256(origin.command),
         spec_sha256 = attnc.sha256(origin.spec_text), templates_sha256 = hash_of_templates(),
         body_sha256 = attnc.sha256(attnc.json(body)),
     }

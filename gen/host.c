@@ -42,6 +42,12 @@ char *read_file(const char *path, size_t limit, size_t *size, const char **error
         *error = "is a directory, not a file";
         goto done;
     }
+    /* but reading from a pipe waits for what its writer still has to say */
+    int flags = fcntl(file, F_GETFL);
+    if (flags < 0 || fcntl(file, F_SETFL, flags & ~O_NONBLOCK) != 0) {
+        *error = strerror(errno);
+        goto done;
+    }
     /* One byte more than allowed shows that a file is too long, whatever its status says. */
     text = malloc(limit + 2);
     if (text == NULL) {

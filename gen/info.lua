@@ -55,6 +55,11 @@ function info.table(shape)
             scratch = memory.scratch_bytes,
             scratch_with_cache = memory.cache_scratch_bytes,
             scratch_per_thread = memory.thread_bytes,
+            -- without a cache, by a pool of N threads: base + N * per_thread
+            scratch_by_pool = {
+                base = memory.layer_bytes + memory.all_heads_bytes,
+                per_thread = memory.thread_bytes,
+            },
         },
         kv_cache = relatives(shape),
     }
@@ -139,8 +144,11 @@ function info.text(shape)
     memory("KV cache", all.bytes.cache)
     memory("KV cache a position", all.bytes.cache_per_position)
     memory("scratch, with a cache", all.bytes.scratch_with_cache)
-    memory("scratch, without", all.bytes.scratch)
-    memory("scratch a further thread", all.bytes.scratch_per_thread)
+    memory("  a further thread", all.bytes.scratch_per_thread)
+    memory("scratch, without a cache", all.bytes.scratch)
+    local pool = all.bytes.scratch_by_pool
+    add("  %-26s %18s", "  by a pool of N threads", ("%d + N * %d"):format(pool.base,
+        pool.per_thread))
 
     add("\nKV cache of this model by number of KV heads, in bytes")
     for _, each in ipairs(all.kv_cache) do

@@ -1,6 +1,7 @@
 /* attnc: the command line. */
 #include <dirent.h>
 #include <errno.h>
+#include <ftw.h>
 #include <getopt.h>
 #include <lauxlib.h>
 #include <lualib.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -380,6 +382,11 @@ static int run_bench(lua_State *lua, const struct options *options, const struct
     return program != NULL && run_program(argv, NULL, 0) == 0 ? DONE : FAILED;
 }
 
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk) {
+    (void)status, (void)kind, (void)walk;
+    return remove(path);
+}
+
 /* Writes what commands.`what` gives into a directory that goes again, unless -o says where; builds
  * it and calls `run` with the program, NULL if it does not build. */
 static int build_and_run(lua_State *lua, const struct options *options, const char *what, FILE *log,
@@ -402,18 +409,9 @@ static int build_and_run(lua_State *lua, const struct options *options, const ch
     if (output_write(directory, written.name, written.files, written.count, options->out == NULL)) {
         bool good = build_program(&written, directory, build, log, program, sizeof program);
         status = run(lua, options, &written, good ? program : NULL);
-        unlink(program);
-        for (size_t i = 0; i < written.count; i++) {
-            snprintf(program, sizeof program, "%s/%zu.o", build, i);
-            unlink(program);
-            if (options->out != NULL)
-                continue;
-            snprintf(program, sizeof program, "%s/%.60s", sources, written.files[i].name);
-            unlink(program);
-        }
-        rmdir(sources);
     }
-    rmdir(build);
+    /* all of it: compilers leave files of their own, such as coverage notes */
+    nftw(build, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 done:
     free(written.files);
     return status;

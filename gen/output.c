@@ -168,16 +168,21 @@ static void remove_stale(const char *directory, const char *name, const struct o
 }
 
 /* Finds out which files are right already and whether something else is in the way. */
-static bool survey(const char *directory, struct output_file *files, size_t count) {
+static bool survey(const char *directory, const char *name, struct output_file *files,
+                   size_t count) {
     bool good = true;
     for (size_t i = 0; good && i < count; i++) {
         char *path = join(directory, files[i].name, "");
         struct stat status;
         files[i].unchanged = same_bytes(path, &files[i]);
-        if (!files[i].unchanged && lstat(path, &status) == 0 &&
-            (!S_ISREG(status.st_mode) || !is_ours(path, NULL)))
-            good = complain(path, "is in the way: attnc did not write it; remove it, or choose "
-                                  "another directory with -o");
+        if (!files[i].unchanged && lstat(path, &status) == 0) {
+            if (!S_ISREG(status.st_mode) || !is_ours(path, NULL))
+                good = complain(path, "is in the way: attnc did not write it; remove it, or choose "
+                                      "another directory with -o");
+            else if (!is_ours(path, name))
+                good = complain(path, "is in the way: attnc wrote it for another kernel; remove "
+                                      "it, or choose another directory with -o");
+        }
         free(path);
     }
     return good;
@@ -227,7 +232,7 @@ bool output_write(const char *directory, const char *name, struct output_file *f
     /* An interrupt waits for the few milliseconds that this takes. */
     sigfillset(&signals);
     sigprocmask(SIG_BLOCK, &signals, &before);
-    bool good = make_directories(directory, &made) && survey(directory, files, count);
+    bool good = make_directories(directory, &made) && survey(directory, name, files, count);
     if (good) {
         good = write_fresh(directory, files, count) && replace(directory, files, count);
         if (!good)

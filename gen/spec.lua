@@ -223,7 +223,8 @@ end
 local function allowed(row)
     local kind = row.kind
     if kind == "name" then
-        return "a C identifier in lower case: at most 40 letters, no '__', no '_' at the end"
+        return "a C identifier in lower case: at most 40 letters, no '__', no '_' at the end, "
+            .. "no header of C, no '_cache' or instruction set at the end"
     elseif kind == "integer" then
         return ("a whole number from %s to %s"):format(plain(row.min), plain(row.max))
     elseif kind == "number" then
@@ -262,16 +263,40 @@ local function line_of(text, name)
     return hits[#hits]
 end
 
--- Raises a message about the field at `path` ("heads", "rope.theta"); spec.check catches it.
-local function refuse(source, path, value, wrong)
+-- Where the field at `path` ("heads", "rope.theta") got its value, for messages.
+local function place_of(source, path)
     local top, name = path:match("^[^.]*"), path:match("[^.]*$")
     local place = (source.set or {})[path] or (source.set or {})[top]
     if not place then
         local line = source.text and name:find("^[%w_]+$") and line_of(source.text, name)
         place = line and ("%s:%d"):format(source.file, line) or source.file
     end
-    error({ refusal = ("%s: field '%s'%s: %s"):format(place, path:gsub("%c", "?"),
-        value == nil and "" or " = " .. shorten(literal(value)), wrong) }, 0)
+    return place
+end
+
+-- Raises a message about the field at `path`; spec.check catches it.
+local function refuse(source, path, value, wrong)
+    local shown = value == nil and "" or " = " .. shorten(literal(value))
+    error({ refusal = ("%s: field '%s'%s: %s"):format(place_of(source, path),
+        path:gsub("%c", "?"), shown, wrong) }, 0)
+end
+
+-- Headers of C, POSIX and compilers that a written <name>.h would stand in for, and targets that
+-- CMake keeps for itself.
+local taken = {}
+for word in ([[
+    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign
+    stdarg stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath
+    threads time uchar wchar wctype
+    aio alloca byteswap cpio dirent dlfcn endian fcntl features fmtmsg fnmatch ftw glob grp iconv
+    langinfo libgen libintl malloc memory mm_malloc monetary mqueue ndbm netdb nl_types poll
+    pthread pwd regex sched search semaphore spawn strings syslog tar termios trace ulimit unistd
+    unwind utime utmpx wordexp
+    arm_acle arm_neon arm_sve arm_sme cpuid intrin windows]]):gmatch("%S+") do
+    taken[word] = "is the name of a header, <" .. word .. ".h>"
+end
+for word in ("all clean help install package package_source rebuild_cache test"):gmatch("%S+") do
+    taken[word] = "is a target that CMake keeps for itself"
 end
 
 -- Each takes (value, row) and returns the canonical value, or nil and what is wrong.
@@ -280,6 +305,18 @@ local kinds = {}
 function kinds.name(value)
     if type(value) == "string" and #value <= 40 and value:find("^[a-z][a-z0-9_]*$")
         and not value:find("__") and not value:find("_$") then
+        if taken[value] then
+            return nil, taken[value]
+        elseif value:find("intrin$") then
+            return nil, "may be the name of a compiler's header"
+        elseif value:find("_cache$") then
+            return nil, "ends in '_cache', as the cache's type of another kernel does"
+        end
+        for _, set in ipairs(plan.isas()) do
+            if value:sub(-#set.id - 1) == "_" .. set.id then
+                return nil, ("ends in '_%s', as the files of another kernel do"):format(set.id)
+            end
+        end
         return value
     end
 end
@@ -498,6 +535,17 @@ local function complete(given, source)
     elseif flops >= 2 ^ 62 then
         wrong(length, ("too large: %.3g operations for one pass; at most 2^62"):format(flops))
     end
+
+    -- What the plan refuses: a tile that does not fit an instruction set.
+    for _, id in ipairs(shape.isa) do
+        local good, problem = pcall(plan.make, shape, plan.isa(id))
+        if not good and type(problem) == "table" and problem.field then
+            problem = { refusal = place_of(source, problem.field) .. ": " .. problem.message }
+        end
+        if not good then
+            error(problem, 0)
+        end
+    end
     return shape
 end
 
@@ -540,11 +588,11 @@ local function parse_set(text)
     return path, result
 end
 
---- A --set argument in one spelling, for the command that written files name.
+--- A --set argument in one spelling, for the command that written files name; and its path.
 function spec.normal_set(text)
     local path, value = parse_set(text)
     local word = type(value) == "string" and value:find("^[%a_][%w_]*$")
-    return path .. "=" .. (word and value or literal(value))
+    return path .. "=" .. (word and value or literal(value)), path
 end
 
 -- Puts a value at a dotted path of the raw spec; false if what is on the way is no table.
@@ -567,14 +615,15 @@ end
 -- list of --isa}. Returns the shape, or nil and a message. The text runs in the sandbox.
 function spec.load(options)
     local file = options.file:gsub("%c", "?")
-    local raw, message = attnc.sandbox(options.text, file)
+    local text = options.text:gsub("^\xef\xbb\xbf", "") -- a byte order mark, as some editors write
+    local raw, message = attnc.sandbox(text, file)
     if message then
         message = message:gsub("^sandbox:%d+: ", "")
         local at = message:match("^%(spec%):()")
         message = at and file .. ":" .. message:sub(at) or file .. ": " .. message
         return nil, (message:gsub("%(spec%)", "the spec"):gsub("%c", "?"))
     end
-    local source = { file = file, text = options.text, set = {} }
+    local source = { file = file, text = text, set = {} }
     for _, set in ipairs(options.sets) do
         local path, value = parse_set(set)
         if not path then

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "run.h"
@@ -90,8 +91,8 @@ Test(files, stale_files_go_and_foreign_ones_stay) {
     write_text("spec.lua", good);
     expect_done(attnc("spec.lua", "-o", "x"));
     write_text("x/tiny_mine.c", "int mine;\n");
-    expect_done(attnc("spec.lua", "-o", "x", "--set", "name=tiny_two"));
-    cr_expect_eq(count_files("x"), 14); /* CMakeLists.txt is shared */
+    expect_done(attnc("spec.lua", "-o", "y", "--set", "name=tiny_two"));
+    cr_assert_eq(rename("y/tiny_two_avx2.c", "x/tiny_two_avx2.c"), 0);
     const struct run *run = attnc("spec.lua", "-o", "x", "--isa", "scalar");
     expect_done(run);
     cr_expect_not_null(strstr(run->out, "x/tiny_avx2.c  removed"), "%s", run->out);
@@ -133,6 +134,9 @@ Test(files, written_whole_or_not_at_all) {
     char *text = read_text("z/CMakeLists.txt");
     cr_expect_str_eq(text, "project(mine)\n");
     free(text);
+    expect_failure(attnc("spec.lua", "-o", "x", "--set", "name=tiny_two"),
+                   "x/CMakeLists.txt: is in the way: attnc wrote it for another kernel");
+    cr_expect(same_files("x", "y"), "a second kernel changed files");
     cr_assert_eq(mkdir("w", 0777), 0);
     cr_assert_eq(mkdir("w/tiny.h", 0777), 0);
     expect_failure(attnc("spec.lua", "-o", "w"), "w/tiny.h: is in the way");
@@ -214,6 +218,70 @@ Test(files, verify_tells_what_happened) {
     cr_expect_eq(attnc("verify", "x/other.c")->status, 1);
     cr_expect_eq(attnc("verify", "a spec.lua")->status, 2);
     cr_expect_eq(attnc("verify", "none.c")->status, 2);
+}
+
+Test(files, verify_knows_line_endings_and_broken_json) {
+    enter();
+    write_text("spec.lua", good);
+    expect_done(attnc("spec.lua", "-o", "x"));
+    static const char *const paths[] = {"x/tiny.h", "x/tiny.json", "x/CMakeLists.txt"};
+    for (size_t i = 0; i < 3; i++) {
+        char *text = read_text(paths[i]);
+        cr_assert_not_null(text);
+        FILE *file = fopen(paths[i], "wb");
+        cr_assert_not_null(file);
+        for (const char *at = text; *at != 0; at++)
+            fprintf(file, *at == '\n' ? "\r%c" : "%c", *at);
+        cr_assert_eq(fclose(file), 0);
+        const struct run *run = attnc("verify", paths[i]);
+        cr_expect_eq(run->status, 1, "%s: %s", paths[i], run->out);
+        cr_expect_not_null(strstr(run->out, "edited by hand: line endings changed\n"), "%s",
+                           run->out);
+        write_text(paths[i], text);
+        free(text);
+    }
+    edit("x/tiny.json", "{", "[");
+    const struct run *run = attnc("verify", "x/tiny.json");
+    cr_expect_eq(run->status, 1, "%s", run->out);
+    cr_expect_not_null(strstr(run->out, "edited by hand"), "%s", run->out);
+}
+
+/* What names the command is safe in a comment, and UTF-8. */
+Test(files, the_recorded_command_is_harmless) {
+    enter();
+    write_text("\xff\xc3\xa4.lua", good);
+    expect_done(attnc("\xff\xc3\xa4.lua", "-o", "x", "--set", "heads=8", "--set",
+                      "rope={layout='*/\\n'}", "--set", "rope.layout=half", "--set", "heads=4"));
+    char *text = read_text("x/tiny.h");
+    cr_assert_not_null(text);
+    cr_expect_not_null(strstr(text, "attnc '?\xc3\xa4.lua' --set 'rope={ layout = \"?/\\010\" }' "
+                                    "--set rope.layout=half --set heads=4\n"),
+                       "%.300s", text);
+    free(text);
+    const struct run *run = attnc("verify", "x/tiny.h", "x/tiny.json");
+    cr_expect_eq(run->status, 0, "%s", run->out);
+}
+
+/* Standard input is a pipe whose writer takes its time. */
+static void slow_pipe(void) {
+    int ends[2];
+    if (pipe(ends) != 0)
+        _exit(125);
+    if (fork() == 0) {
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+        _exit(write(ends[1], good, sizeof good - 1) != sizeof good - 1);
+    }
+    if (dup2(ends[0], STDIN_FILENO) < 0 || close(ends[0]) != 0 || close(ends[1]) != 0)
+        _exit(125);
+}
+
+Test(files, specs_come_from_pipes_and_with_a_byte_order_mark) {
+    enter();
+    char text[512];
+    expect_done(attnc_in(slow_pipe, "info", "/dev/stdin"));
+    snprintf(text, sizeof text, "\xef\xbb\xbf%s", good);
+    write_text("spec.lua", text);
+    expect_done(attnc("info", "spec.lua"));
 }
 
 /* The spec inside a written file gives the same files again, whatever fields it has. */
@@ -299,6 +367,22 @@ Test(files, info_counts_what_the_paper_counts) {
                      kv_heads[i] * 128 * 4);
     }
     json_decref(root);
+
+    run = attnc("info", "spec.lua", "--set", "emit=attention", "--json");
+    expect_done(run);
+    root = json_loads(run->out, 0, &error);
+    cr_assert_not_null(root, "%s", error.text);
+    const json_t *pool = json_object_get(json_object_get(root, "bytes"), "scratch_by_pool");
+    json_int_t base = json_integer_value(json_object_get(pool, "base"));
+    json_int_t per_thread = json_integer_value(json_object_get(pool, "per_thread"));
+    cr_expect_eq(base, 8 * 64 * 128 * 4); /* keys and values of all heads */
+    cr_expect_eq(per_thread, integer(root, "bytes", "scratch_per_thread"));
+    json_decref(root);
+    char sum[64];
+    snprintf(sum, sizeof sum, "%lld + N * %lld\n", (long long)base, (long long)per_thread);
+    run = attnc("info", "spec.lua", "--set", "emit=attention");
+    cr_expect_not_null(strstr(run->out, sum), "no '%s' in: %s", sum, run->out);
+
     run = attnc("info", "spec.lua");
     expect_done(run);
     cr_expect_not_null(strstr(run->out, "1048576"));
@@ -328,6 +412,11 @@ static void odd_compiler(void) {
     setenv("TMPDIR", "tmp", 1);
 }
 
+static void coverage(void) {
+    setenv("CFLAGS", "-O1 --coverage", 1);
+    setenv("TMPDIR", "tmp", 1);
+}
+
 static void no_compiler(void) {
     setenv("CC", "no-such-compiler", 1);
     setenv("TMPDIR", "tmp", 1);
@@ -347,6 +436,9 @@ Test(files, check_builds_and_runs) {
     cr_expect_not_null(strstr(run->out, "compile tiny_scalar.c"));
     cr_expect_not_null(strstr(run->out, "run     scalar"));
     cr_expect_not_null(strstr(run->out, " passed, 0 failed, 0 skipped\n"), "%s", run->out);
+    run = attnc_in(coverage, "check", "spec.lua", "--isa", "scalar");
+    cr_expect_eq(run->status, 0, "%s%s", run->out, run->err);
+    cr_expect_eq(count_files("tmp"), 0, "coverage files were left in TMPDIR");
     run = attnc_in(no_compiler, "check", "spec.lua");
     cr_expect_eq(run->status, 1);
     cr_expect_not_null(strstr(run->err, "no-such-compiler"), "%s", run->err);

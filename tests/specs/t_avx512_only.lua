@@ -1,9 +1,9 @@
 -- One instruction set alone.
 return {
-  name = "t_only_avx2",
+  name = "t_avx512_only",
   d_model = 8,
   heads = 2,
   max_seq = 32,
   causal = true,
-  isa = "avx2",
+  isa = "avx512",
 }

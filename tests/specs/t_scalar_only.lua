@@ -1,6 +1,6 @@
 -- One instruction set alone.
 return {
-  name = "t_only_scalar",
+  name = "t_scalar_only",
   d_model = 8,
   heads = 2,
   max_seq = 32,

@@ -1,9 +1,9 @@
 -- One instruction set alone.
 return {
-  name = "t_only_avx512",
+  name = "t_avx2_only",
   d_model = 8,
   heads = 2,
   max_seq = 32,
   causal = true,
-  isa = "avx512",
+  isa = "avx2",
 }
