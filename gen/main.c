@@ -27,7 +27,7 @@ static const char help[] =
     "  attnc SPEC           write the C files of a spec\n"
     "  attnc info SPEC      show shape, plan, parameters, FLOPs and memory\n"
     "  attnc check SPEC     write, compile (CC, CFLAGS) and run the selftests\n"
-    "  attnc bench SPEC     the same, but verify and time the kernels\n"
+    "  attnc bench SPEC     write, compile, verify and time; what follows -- goes to the bench\n"
     "  attnc verify FILE... compare written files with what attnc writes today\n"
     "  attnc isa            list the instruction sets and what this CPU runs\n"
     "  attnc help spec      list the fields of a spec\n"

@@ -394,6 +394,26 @@ EACH(kernel, contract, use_isa, NULL) {
     cr_assert_str_eq(kernel->isa(), best);
 }
 
+/* Where none of a kernel's instruction sets runs, it says so, and computes nothing. */
+static bool nothing_runs(const struct kernel *kernel) {
+    char id[ID_SIZE];
+    for (size_t i = 0; isa_id(kernel, i, id); i++)
+        if (!cpu_lacks(id))
+            return false;
+    return true;
+}
+
+EACH(kernel, contract, no_isa_runs, nothing_runs) {
+    const struct kernel *kernel = kernels[target->kernel];
+    const size_t n = kernel->exact ? kernel->capacity : 1;
+    const struct problem problem = attention_problem(kernel, n, n, EVEN);
+    float *out = guard_new(attention_size(&problem, n) * sizeof *out, AT_END);
+    void *scratch = guard_new(kernel->scratch_bytes(0), AT_END);
+    guard_freeze(out);
+    cr_assert_eq(kernel->attention(problem.q, problem.k, problem.v, n, n, out, scratch, NULL),
+                 ERROR_CPU);
+}
+
 EACH(kernel, contract, sizes, NULL) {
     const struct kernel *kernel = kernels[target->kernel];
     const size_t q = kernel->heads * kernel->head_dim, mixed = kernel->heads * kernel->v_head_dim;

@@ -72,7 +72,7 @@ $(SUITE_OUT)/bench/bench: $(bench_objects) $(SUITE_OUT)/bench/registry.o $(bench
 # As whoever composes it would compile it.
 $(SUITE_OUT)/bench/compose.o: BENCH_CFLAGS += -O3 -march=native
 
-$(peer_objects): $(SUITE_OUT)/bench/%.o: tests/bench/%.c
+$(peer_objects): $(SUITE_OUT)/bench/%.o: tests/bench/%.c $(SUITE_OUT)/suite.flags
 	@mkdir -p $(@D)
 	@$(CC) $(BENCH_CFLAGS) $(BENCH_CPPFLAGS) -c -o $@ $<
 
