@@ -229,9 +229,13 @@ end
 local function manifest(shape, env, origin, files)
     local sets, listed = {}, {}
     for _, isa in ipairs(env.isas) do
-        local own = plan.make(shape, isa)
-        sets[#sets + 1] = { isa = isa.id, query_rows = own.query_rows, unroll = own.unroll,
-            tile_rows = own.rows, reasons = own.reasons }
+        local own, tiles = plan.make(shape, isa), {}
+        for index, rows in ipairs(own.rows) do
+            tiles[index] = { rows = rows, wide = own.wide[rows], narrow = own.narrow[rows],
+                decode_only = own.decode_only[rows] or false }
+        end
+        sets[#sets + 1] = { isa = isa.id, lanes = isa.lanes, panel = plan.PANEL, tiles = tiles,
+            query_rows = own.query_rows, unroll = own.unroll, reasons = own.reasons }
     end
     for _, file in ipairs(files) do
         local hash = attnc.sha256(file.text)

@@ -1,7 +1,8 @@
 # A library target `${name}`:
 #     add_subdirectory(path/to/${name})
 #     target_link_libraries(your_program PRIVATE ${name})
-# -D${NAME}_SELFTEST=ON also builds its selftest, as a test for ctest.
+# -D${NAME}_SELFTEST=ON also builds its selftest, as a test for ctest: the top project must call
+# enable_testing() before add_subdirectory.
 cmake_minimum_required(VERSION 3.15)
 project(${name} LANGUAGES C)
 

@@ -52,8 +52,8 @@ static const struct {
 /* A cache that holds some positions, and for each function a call that is right. */
 struct scene {
     const struct kernel *kernel;
-    size_t held,
-        next; /* positions in the cache, and where the next goes (the last if it is full) */
+    size_t held; /* positions in the cache */
+    size_t next; /* where the next goes: the last once more if it is full */
     struct pool pool;
     struct call right[FUNCTIONS];
 };

@@ -39,6 +39,7 @@ $(SUITE_OUT)/tests/definition.o: SUITE_CFLAGS += -ffp-contract=off
 define kernel_rule
 $(SUITE_OUT)/kernels/$(2)/kernel.a: $(1) attnc tests/describe.inc tests/kernel.h tests/kernel.mk \
 		$(SUITE_OUT)/suite.flags
+	@echo 'kernel $(2)'
 	@./attnc $(1) -o out/$(2) > /dev/null
 	@+$$(MAKE) --no-print-directory -f tests/kernel.mk FROM=out/$(2) TO=$$(@D) ID=$(2) \
 		CC='$$(CC)' CFLAGS='$$(KERNEL_CFLAGS)' FLAGS=$(SUITE_OUT)/suite.flags
