@@ -176,8 +176,6 @@ local function kernel_text(shape, env, isa)
             return words[key] or _G[key]
         end,
     })
-    -- so that a template fails, and does not write a call of a Lua function that is not there
-    own.load = words.load
     return ('#include "%s.h"\n'):format(shape.name) .. run("internal", env) .. run("kernel", own)
 end
 
