@@ -41,7 +41,7 @@ ifdef SPEC
 	@$(MAKE) --no-print-directory check-kernels
 else
 	@MAKE='$(MAKE) --no-print-directory' tests/build/summary lint check-generator check-kernels \
-		check-build check-bench check-story
+		check-build check-bench check-objects check-story
 endif
 
 lint_c = $(wildcard gen/*.c tests/*.c tests/*/*.c examples/*/*.c)
