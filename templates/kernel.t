@@ -692,9 +692,11 @@ $ end
 $ if shape.emit == "layer" then
 $   local PANEL = plan.PANEL
 $   local written = {}
+$   -- Tiles of several rows prefetch a line of the next panel every 8 steps.
+$   local function reads_ahead(rows, depth) return has.prefetch and rows > 1 and depth >= 8 end
 $   local function project_tile(rows, depth, bias)
 $     local vectors = own.project_vectors[rows]
-$     local lines = has.prefetch and rows > 1 -- a line of the next panel every 8 steps
+$     local lines = reads_ahead(rows, depth)
 $     local id_tile = ("project_%dx%d_%s%d"):format(rows, vectors, bias and "bias_" or "", depth)
 $     if written[id_tile] then return id_tile end
 $     written[id_tile] = true
@@ -725,7 +727,7 @@ $         end
 $       end
         }
 $     end
-$     if lines and unroll == 8 then
+$     if lines then
         ${prefetch("next")};
         next += 64;
 $     end
@@ -759,7 +761,7 @@ static ${ID}_CODE void ${id}_${which}(const float *x, size_t n, const float *w, 
         const float *const panel_w = w + panel * ${PANEL * (depth + (bias and 1 or 0))};
         const size_t width = columns - panel * ${PANEL} < ${PANEL} ? columns - panel * ${PANEL} : ${PANEL};
         size_t rows;
-$     if has.prefetch and own.project_counts[1] > 1 then
+$     if reads_ahead(own.project_counts[1], depth) then
         uintptr_t next = (uintptr_t)panel_w + ${PANEL * (depth + (bias and 1 or 0)) * 4}; /* the next panel */
         const uintptr_t end = next + ${PANEL * (depth + (bias and 1 or 0)) * 4};
 $     end
@@ -775,8 +777,8 @@ $       else
 $       end
                 rows = ${call.rows};
 $       for column = 0, PANEL - 1, call.step do
-                ${id}_${call.tile}(x + i * ${depth}, ${at("panel_w", column)}, ${at("tile", column)}, stride${has.prefetch and call.rows > 1 and ", next" or ""});
-$         if has.prefetch and call.rows > 1 then
+                ${id}_${call.tile}(x + i * ${depth}, ${at("panel_w", column)}, ${at("tile", column)}, stride${reads_ahead(call.rows, depth) and ", next" or ""});
+$         if reads_ahead(call.rows, depth) then
             next += next < end ? ${depth // 8 * 64} : 0;
 $         end
 $       end
