@@ -94,22 +94,26 @@ local function row_counts(largest)
     return counts
 end
 
--- n in as few parts of at most `limit` as will do, of nearly the same size, falling.
-local function even_parts(n, limit)
-    local parts = {}
-    for left = (n + limit - 1) // limit, 1, -1 do
-        local part = (n + left - 1) // left
-        parts[#parts + 1], n = part, n - part
-    end
-    return parts
-end
-
 local function largest_divisor(n, limit)
     for divisor = math.min(n, limit), 1, -1 do
         if n % divisor == 0 then
             return divisor
         end
     end
+end
+
+-- The tile with the most sums of at most so many rows, whose vectors divide those of a key tile and
+-- fit the registers, a vector of each sum, of keys and of a broadcast; of equals the widest.
+local function largest_tile(most_rows, tile_vectors, registers)
+    local best = { rows = 1, vectors = largest_divisor(tile_vectors, registers - 3) }
+    for rows = 2, math.min(most_rows, registers - 2) do
+        local vectors = largest_divisor(tile_vectors, math.max(1, (registers - 1) // (rows + 1)))
+        local sums, most = rows * vectors, best.rows * best.vectors
+        if sums > most or sums == most and vectors > best.vectors then
+            best = { rows = rows, vectors = vectors }
+        end
+    end
+    return best
 end
 
 -- How many steps of head_dim one loop body holds: as many as the decoded-instruction cache keeps
@@ -193,14 +197,20 @@ function plan.make(shape, isa)
     end
 
     -- Where no other rows read the same keys (decode), they must be read in one forward stream:
-    -- all rows take a key tile, and some keys' values, before the next ones. So rows that do not
-    -- fit the registers with a whole key tile are cut into parts, whose later ones find it in L1.
-    p.alone_vectors = largest_divisor(tile_vectors, isa.registers - 2)
-    local together = math.max(1, (isa.registers - 1 - p.alone_vectors) // p.alone_vectors)
+    -- all rows take a key tile, and some keys' values, before the next ones. Rows that do not fit
+    -- the registers with a whole key tile are cut into parts, whose later ones find it in L1.
     p.alone_score, p.alone_value = {}, {}
     for _, count in ipairs(p.rows) do
-        p.alone_score[count] = even_parts(count, together)
-        p.alone_value[count] = even_parts(count, p.score_rows)
+        p.alone_score[count], p.alone_value[count] = {}, {}
+        local left = count
+        while left > 0 do
+            local part = largest_tile(left, tile_vectors, isa.registers)
+            table.insert(p.alone_score[count], part)
+            left = left - part.rows
+        end
+        for first = 0, count - 1, p.score_rows do
+            table.insert(p.alone_value[count], math.min(p.score_rows, count - first))
+        end
     end
     p.project_counts = row_counts(p.project_rows)
     p.project_vectors = {}

@@ -209,11 +209,19 @@ $   if not own.decode_only[rows] then
 $     wide_scores[rows] = score_tile(rows, own.wide[rows])
 $     narrow_scores[rows] = own.wide[rows] * W > TILE and score_tile(rows, own.narrow[rows]) or wide_scores[rows]
 $   end
-$   alone_scores[rows] = {}
-$   for i, part in ipairs(own.alone_score[rows]) do
-$     local lines = has.prefetch and i <= TILE // 16 and math.max(1, TILE // 16 // #own.alone_score[rows]) or nil
-$     alone_scores[rows][i] = { tile = score_tile(part, own.alone_vectors, lines), lines = lines }
+$   -- the tiles that all rows need for one key tile: array of {tile, row, column}, of which the first
+$   -- ones read the next key tile ahead: `next_keys` floats from this one
+$   local tiles, calls, row = 0, {}, 0
+$   for _, part in ipairs(own.alone_score[rows]) do tiles = tiles + TILE // (part.vectors * W) end
+$   for _, part in ipairs(own.alone_score[rows]) do
+$     for column = 0, TILE - 1, part.vectors * W do
+$       local lines = has.prefetch and #calls < TILE // 16 and math.max(1, TILE // 16 // tiles) or nil
+$       calls[#calls + 1] = { tile = score_tile(part.rows, part.vectors, lines), row = row, column = column,
+$         lines = lines, next_keys = (TILE + #calls * 16) * hd }
+$     end
+$     row = row + part.rows
 $   end
+$   alone_scores[rows] = calls
 $ end
 
 /* Softmax of one block of scores for `rows` rows, of which row r sees the first limit[r] keys.
@@ -362,34 +370,43 @@ $   end
 }
 $   return id_tile
 $ end
-$ -- the value tiles of some rows: array of {tile, panel, column within the panel}; alone: how many
-$ -- such parts of all rows there are, which then share the lines to read ahead
-$ local function value_tile_calls(rows, alone)
-$   local calls = {}
-$   for _, panel in ipairs(layout.panels) do
-$     local vectors = panel.width // W
-$     local wide = own.value_tile(rows, vectors)
-$     local tiles = (vectors + wide - 1) // wide
-$     local lines = alone and has.prefetch and math.max(1, panel.width // 16 // (alone * tiles)) or nil
-$     for first = 0, vectors - 1, wide do
-$       local count = math.min(wide, vectors - first)
-$       calls[#calls + 1] = {
-$         tile = value_tile(rows, count, panel.width, lines), lines = lines, panel = panel, column = first * W }
-$     end
+$ -- how some rows cut a panel: array of {column, vectors}
+$ local function value_columns(rows, panel)
+$   local columns, vectors = {}, panel.width // W
+$   local wide = own.value_tile(rows, vectors)
+$   for first = 0, vectors - 1, wide do
+$     columns[#columns + 1] = { column = first * W, vectors = math.min(wide, vectors - first) }
 $   end
-$   return calls
+$   return columns
 $ end
-$ local value_calls, alone_values = {}, {}
+$ -- value_calls[rows][panel]: array of {tile, column}; alone_values: also {row, lines, next_values},
+$ -- where the first ones read the panel's next keys ahead, `next_values` floats from these
+$ local value_calls, alone_values, once = {}, {}, {}
 $ for _, rows in ipairs(own.rows) do
-$   if not own.decode_only[rows] then value_calls[rows] = value_tile_calls(rows) end
-$   alone_values[rows] = {}
-$   local first_row = 0
-$   for _, part in ipairs(own.alone_value[rows]) do
-$     for _, call in ipairs(value_tile_calls(part, #own.alone_value[rows])) do
-$       call.row = first_row
-$       table.insert(alone_values[rows], call)
+$   value_calls[rows], alone_values[rows], once[rows] = {}, {}, true
+$   for number, panel in ipairs(layout.panels) do
+$     if not own.decode_only[rows] then
+$       local calls = value_columns(rows, panel)
+$       for _, call in ipairs(calls) do call.tile = value_tile(rows, call.vectors, panel.width) end
+$       value_calls[rows][number] = calls
 $     end
-$     first_row = first_row + part
+$     local calls, row = {}, 0
+$     for _, part in ipairs(own.alone_value[rows]) do
+$       for _, call in ipairs(value_columns(part, panel)) do
+$         call.row, call.rows = row, part
+$         calls[#calls + 1] = call
+$       end
+$       row = row + part
+$     end
+$     for i, call in ipairs(calls) do
+$       if has.prefetch and i <= panel.width // 16 then
+$         call.lines = math.max(1, panel.width // 16 // #calls)
+$         call.next_values = own.value_keys * (panel.width + (i - 1) * 16 * call.lines)
+$       end
+$       call.tile = value_tile(call.rows, call.vectors, panel.width, call.lines)
+$     end
+$     alone_values[rows][number] = calls
+$     once[rows] = once[rows] and #calls == 1 -- each value is read once
 $   end
 $ end
 $ local CHUNK = own.value_keys
@@ -432,10 +449,8 @@ static ${ID}_CODE void ${id}_values_${number}(int rows, const float *p, const fl
     switch (rows) {
 $   for i, rows in ipairs(tile_counts) do
     ${i == #tile_counts and "default" or "case " .. rows}:
-$     for _, call in ipairs(value_calls[rows]) do
-$       if call.panel == panel then
+$     for _, call in ipairs(value_calls[rows][number]) do
         ${id}_${call.tile}(p, ${at("v", call.column)}, ${at("o", call.column)}, decay, limit, first);
-$       end
 $     end
         break;
 $   end
@@ -452,35 +467,25 @@ static ${ID}_CODE void ${id}_alone_${rows}(const float *q, const float *kv, int 
     const float *const v = kv + (size_t)block_keys * ${hd};
     for (int j = 0; j < keys; j += ${TILE}) {
         const float *const k = kv + (size_t)j * ${hd};
-$   for column = 0, TILE - 1, own.alone_vectors * W do
-$     local row = 0
-$     for i, part in ipairs(own.alone_score[rows]) do
-$       local call = alone_scores[rows][i]
-        ${id}_${call.tile}(${at("q", row * own.query_stride)}, ${at("k", column)}, ${at("s + j", row * STRIDE + column)}${ahead_argument(call.lines, "k", (TILE + (i - 1) * 16) * hd)});
-$       row = row + part
-$     end
+$   for _, call in ipairs(alone_scores[rows]) do
+        ${id}_${call.tile}(${at("q", call.row * own.query_stride)}, ${at("k", call.column)}, ${at("s + j", call.row * STRIDE + call.column)}${ahead_argument(call.lines, "k", call.next_keys)});
 $   end
     }
     ${id}_softmax(s, m, l, decay, ${rows}, limit);
-$   if #alone_values[rows] == #layout.panels then -- each value is read once: no chunks
-$     for _, call in ipairs(alone_values[rows]) do
-    ${id}_${call.tile}(s, ${panel_start(call.panel)}, ${at("o", call.panel.offset)}, decay, limit, first${ahead_argument(call.lines, panel_start(call.panel), CHUNK * call.panel.width)});
-$     end
-$   else
-$     for _, panel in ipairs(layout.panels) do
+$   for number, panel in ipairs(layout.panels) do
+$     if once[rows] then -- no need to stop now and then
+$       local call = alone_values[rows][number][1]
+    ${id}_${call.tile}(s, ${panel_start(panel)}, ${at("o", panel.offset)}, decay, limit, first${ahead_argument(call.lines, panel_start(panel), call.next_values)});
+$     else
     for (int j = 0; j < keys; j += ${CHUNK}) {
         static const float one[${rows}] = {${each(rows, function() return "1.0f" end)}};
         const float *const factor = j == 0 ? decay : one;
         int seen[${rows}];
         for (int i = 0; i < ${rows}; i++)
             seen[i] = limit[i] < j ? 0 : limit[i] - j < ${CHUNK} ? limit[i] - j : ${CHUNK};
-$       local next_chunk = CHUNK * panel.width
-$       for _, call in ipairs(alone_values[rows]) do
-$         if call.panel == panel then
+$       for _, call in ipairs(alone_values[rows][number]) do
         ${id}_${call.tile}(${at("s + j", call.row * STRIDE)}, ${at(panel_start(panel, "j"), call.column)}, ${at("o", call.row * layout.value_width + panel.offset + call.column)},
-            ${at("factor", call.row)}, ${at("seen", call.row)}, first && j == 0${ahead_argument(call.lines, panel_start(panel, "j"), next_chunk)});
-$         next_chunk = next_chunk + CHUNK * 16 * (call.lines or 0)
-$         end
+            ${at("factor", call.row)}, ${at("seen", call.row)}, first && j == 0${ahead_argument(call.lines, panel_start(panel, "j"), call.next_values)});
 $       end
     }
 $     end
