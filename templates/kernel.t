@@ -21,7 +21,7 @@ $ local c = { 0x1p0, 0x1.62e424p-1, 0x1.ebf9b0p-3, 0x1.c6ba92p-5, 0x1.3ced02p-7,
 $ local function coefficient(i) return set1(float(c[i + 1] * half)) end
 
 /* 2^x for x <= 0: n = x rounded to nearest even, a polynomial in x - n, times 2^n; +0 below -126.
- * At most 1.8 ulp. NaN passes. */
+ * At most ${isa.fused and "1.8" or "2.1"} ulp. NaN passes. */
 static inline ${ID}_CODE ${vec} ${id}_exp2(${vec} x)
 {
 $ if has.scale_unless_below then

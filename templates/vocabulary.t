@@ -22,6 +22,9 @@ $   for _, warning in ipairs(isa.quiet.warnings) do
 $   end
 $ end
 #endif
+#if defined(_MSC_VER) && !defined(__clang__)
+#pragma fp_contract(off)
+#endif
 $ if isa.header then
 #include <${isa.header}>
 $ end

@@ -38,7 +38,8 @@ return {
     lanes = 8,
     registers = 16,
     fused = true,
-    test = { native = true, run = "qemu-x86_64 -cpu Haswell" },
+    test = { native = true, run = "qemu-x86_64 -cpu Haswell,"
+        .. "pcid=off,x2apic=off,tsc-deadline=off,hle=off,invpcid=off,rtm=off" },
     -- 6 x 2 accumulators, 2 operands and 1 broadcast fill 15 of 16 registers.
     tiles = {
         score_rows = 6,

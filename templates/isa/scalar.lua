@@ -30,11 +30,12 @@ local product = {
     about = "a * b, rounded: out of sight of compilers, which like to fuse a product with a sum.",
     body = [[
 float product = a * b;
-#if defined(__x86_64__)
+#if !defined(__GNUC__) && !defined(__clang__) || defined(__wasm__) /* which cannot fuse */
+#elif defined(__x86_64__)
 __asm__("" : "+x"(product));
 #elif defined(__aarch64__)
 __asm__("" : "+w"(product));
-#elif (defined(__GNUC__) || defined(__clang__)) && !defined(__wasm__) /* which cannot fuse */
+#else
 __asm__("" : "+m"(product));
 #endif
 return product;]],

@@ -13,7 +13,7 @@ return {
     fused = false,
     test = {
         compile = "clang-19 --target=wasm32-wasi --sysroot=/usr -msimd128",
-        run = "node",
+        run = "node --no-warnings tests/foreign/wasi.mjs",
     },
     -- 4 x 2 accumulators: a product needs a register too before it is added, and engines allot
     -- registers in one quick pass.
