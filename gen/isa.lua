@@ -13,6 +13,7 @@
 --   requires        optional: a condition of the preprocessor on whole builds
 --   header, target  optional: the intrinsics' header; the compiler's target attribute
 --   quiet           optional: {warnings=, why=} of gcc that its own headers cause
+--   gcc_tile        optional: {option=, why=}: an optimisation option of gcc for the tiles
 --   vector, lanes   the type of a vector, and how many floats it holds: a divisor of 16
 --   registers       how many of them there are
 --   fused           whether fma rounds once; if not, fma and mul keep every product apart from sums

@@ -162,8 +162,8 @@ function plan.make(shape, isa)
     p.project_counts = row_counts(p.project_rows)
     p.project_vectors = {}
     for _, count in ipairs(p.project_counts) do
-        p.project_vectors[count] =
-            largest_divisor(plan.PANEL // isa.lanes, math.max(1, base.accumulators // count))
+        local fits = math.min(base.row_vectors or base.accumulators, base.accumulators // count)
+        p.project_vectors[count] = largest_divisor(plan.PANEL // isa.lanes, math.max(1, fits))
     end
     choose("unroll", unroll_of(shape, isa.lanes, p.score_rows, p.score_vectors),
         shape.unroll ~= "full" and "given by the spec, at most head_dim"

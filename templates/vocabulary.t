@@ -1,8 +1,16 @@
 $ -- What stands before the kernels of one instruction set: its guard, its header, and the functions
 $ -- of its table that they use.
 #if ${isa.guard}
-#if defined(__GNUC__) || defined(__clang__)
 $ local target = isa.target and ('target("%s")'):format(isa.target)
+$ if isa.gcc_tile then
+#if defined(__GNUC__) && !defined(__clang__)
+#define ${ID}_CODE ${target and "__attribute__((" .. target .. "))" or ""}
+/* ${isa.gcc_tile.why} */
+#define ${ID}_TILE __attribute__((noinline${target and ", " .. target or ""}, optimize("${isa.gcc_tile.option}")))
+#elif defined(__clang__)
+$ else
+#if defined(__GNUC__) || defined(__clang__)
+$ end
 #define ${ID}_CODE ${target and "__attribute__((" .. target .. "))" or ""}
 #define ${ID}_TILE __attribute__((noinline${target and ", " .. target or ""}))
 #else

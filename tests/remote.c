@@ -81,11 +81,11 @@ static void start(const struct foreign *target) {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ask[0], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, answer[1], STDOUT_FILENO);
-    const int error = posix_spawnp(&child, words[0], &actions, NULL, words, environ);
+    const int error = posix_spawnp(&child, "timeout", &actions, NULL, words, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(ask[0]);
     close(answer[1]);
-    cr_assert_eq(error, 0, "%s: %s", words[0], strerror(error));
+    cr_assert_eq(error, 0, "timeout: %s", strerror(error));
     to = fdopen(ask[1], "wb");
     from = fdopen(answer[0], "rb");
     cr_assert(to && from, "fdopen");

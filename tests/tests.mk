@@ -138,6 +138,14 @@ $(FOREIGN_OUT)/registry.o: $(FOREIGN_OUT)/registry.c tests/kernel.h tests/remote
 	@$(CC) $(SUITE_CFLAGS) -Itests -c -o $@ $<
 endif
 
-.PHONY: check-kernels check-foreign run-foreign
+# Every shipped spec, and AArch64 by clang too.
+check-foreign-all: attnc
+	@$(MAKE) --no-print-directory check-foreign FOREIGN_OUT=$(SUITE_OUT)/foreign-all \
+		FOREIGN_SPECS='$(sort $(wildcard specs/*.lua) $(FOREIGN_SPECS))'
+	@$(MAKE) --no-print-directory check-foreign FOREIGN_OUT=$(SUITE_OUT)/foreign-clang \
+		FOREIGN_ISAS='neon sve128 sve256 sve512' \
+		FOREIGN_COMPILE_aarch64='clang-19 --target=aarch64-linux-gnu -static'
+
+.PHONY: check-kernels check-foreign check-foreign-all run-foreign
 
 -include $(suite_objects:.o=.d)

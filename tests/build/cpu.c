@@ -6,9 +6,12 @@
 static uint64_t cpu[3];
 
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
 void simulated(uint64_t *words);
+#ifdef __cplusplus
+}
+#endif
 void simulated(uint64_t *words) { memcpy(words, cpu, sizeof cpu); }
 
 #define SSE42 (1u << 20)
