@@ -15,6 +15,7 @@
 --   quiet           optional: {warnings=, why=} of gcc that its own headers cause
 --   gcc_tile        optional: {option=, why=}: an optimisation option of gcc for the tiles
 --   vector, lanes   the type of a vector, and how many floats it holds: a divisor of 16
+--   factor          optional: the type that one float of a row has in the tiles, if not a vector
 --   registers       how many of them there are
 --   fused           whether fma rounds once; if not, fma and mul keep every product apart from sums
 --   tiles           sizes of the register tiles, see gen/plan.lua
@@ -48,7 +49,11 @@ local rounding = {
     -- (x) to an integer, ties to even; (x, n, y, a) x * 2^n, +0 where y < a
     { round_even = 1, scale_unless_below = 4 },
 }
-local optional = { prefetch = 1 } -- (p) for reading
+local optional = {
+    prefetch = 1, -- (p) for reading
+    spread = 1, -- (a) a `factor`, where that is not a vector
+    fma_spread = 3, -- (factor, y, z) factor * y + z
+}
 
 -- Operations that may be functions of the written file, in its order. `body` composes one that a
 -- set lacks; without it the template has another way.
@@ -243,6 +248,8 @@ function isa.vocabulary(set, prefix, key_tile)
         end
     end
     words.has = has
+    words.spread = words.spread or words.set1
+    words.fma_spread = words.fma_spread or words.fma
 
     return words, function()
         local bodies, again = {}, true

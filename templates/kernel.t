@@ -7,6 +7,7 @@ $ local W, BLOCK, TILE, STRIDE = isa.lanes, plan.BLOCK, plan.KEY_TILE, plan.SCOR
 $ local hd, dv, group = shape.head_dim, shape.v_head_dim, layout.group
 $ local sums = 16 // W -- vectors that hold the 16 partial sums of the softmax
 $ local vec = isa.vector
+$ local factor = isa.factor or vec -- of the tiles: what one float of a row is multiplied as
 $ local function at(base, offset) -- a pointer's text
 $   return offset == 0 and base or ("%s + %d"):format(base, offset)
 $ end
@@ -62,9 +63,9 @@ $     for j = 0, vectors - 1 do
         const ${vec} k${j} = ${load(at("k", d * TILE + key_offset(j)))};
 $     end
 $     for i = 0, rows - 1 do
-        const ${vec} q${i} = ${set1(("q[%d]"):format(i * own.query_stride + d))};
+        const ${factor} q${i} = ${spread(("q[%d]"):format(i * own.query_stride + d))};
 $       for j = 0, vectors - 1 do
-        s${i}_${j} = ${fma("q" .. i, "k" .. j, ("s%d_%d"):format(i, j))};
+        s${i}_${j} = ${fma_spread("q" .. i, "k" .. j, ("s%d_%d"):format(i, j))};
 $       end
 $     end
     }
@@ -170,9 +171,9 @@ $     for j = 0, vectors - 1 do
         ${indent}const ${vec} v${j} = ${load(at("v", t * width + j * W))};
 $     end
 $     for _, i in ipairs(row_list) do
-        ${indent}const ${vec} p${i} = ${set1(("p[%d]"):format(i * STRIDE + t))};
+        ${indent}const ${factor} p${i} = ${spread(("p[%d]"):format(i * STRIDE + t))};
 $       for j = 0, vectors - 1 do
-        ${indent}o${i}_${j} = ${fma("p" .. i, "v" .. j, ("o%d_%d"):format(i, j))};
+        ${indent}o${i}_${j} = ${fma_spread("p" .. i, "v" .. j, ("o%d_%d"):format(i, j))};
 $       end
 $     end
 $   end
@@ -215,9 +216,9 @@ $     for c = 0, vectors - 1 do
 $     end
 $     for i = 1, rows - 1 do
         if (j < limit[${i}]) {
-            const ${vec} p${i} = ${set1(("p[%d]"):format(i * STRIDE))};
+            const ${factor} p${i} = ${spread(("p[%d]"):format(i * STRIDE))};
 $       for c = 0, vectors - 1 do
-            o${i}_${c} = ${fma("p" .. i, "v" .. c, ("o%d_%d"):format(i, c))};
+            o${i}_${c} = ${fma_spread("p" .. i, "v" .. c, ("o%d_%d"):format(i, c))};
 $       end
         }
 $     end
@@ -482,9 +483,9 @@ $       for j = 0, vectors - 1 do
             const ${vec} w${j} = ${load(at("w", t * PANEL + j * W))};
 $       end
 $       for i = 0, rows - 1 do
-            const ${vec} x${i} = ${set1(("x[%d]"):format(i * depth + t))};
+            const ${factor} x${i} = ${spread(("x[%d]"):format(i * depth + t))};
 $         for j = 0, vectors - 1 do
-            y${i}_${j} = ${fma("x" .. i, "w" .. j, ("y%d_%d"):format(i, j))};
+            y${i}_${j} = ${fma_spread("x" .. i, "w" .. j, ("y%d_%d"):format(i, j))};
 $         end
 $       end
         }

@@ -25,6 +25,7 @@ for index, bits in ipairs { 128, 256, 512 } do
         needs = { "v", bits .. "-bit vectors" },
         vector = "vfloat32m" .. group .. "_t",
         lanes = lanes,
+        factor = "float",
         registers = registers,
         fused = true,
         test = {
@@ -48,6 +49,8 @@ for index, bits in ipairs { 128, 256, 512 } do
             store_first = "__riscv_vse32_v_" .. f .. "($2, $3, (size_t)($1))",
             first = ("__riscv_vfmv_f_s_%s_f32($1)"):format(f),
             fma = op("vfmadd_vv_" .. f, "$1, $2, $3"),
+            spread = "$1",
+            fma_spread = op("vfmacc_vf_" .. f, "$3, $1, $2"),
             mul = op("vfmul_vv_" .. f, "$1, $2"),
             add = op("vfadd_vv_" .. f, "$1, $2"),
             sub = op("vfsub_vv_" .. f, "$1, $2"),

@@ -35,6 +35,18 @@ __asm__("" : "+x"(product));
 return product;]],
         },
         {
+            name = "multiply_add",
+            gives = "__m128",
+            takes = "__m128 x, __m128 y, __m128 z",
+            about = "x * y + z, rounded twice. gcc would put the sums off until registers run out.",
+            body = [[
+z = _mm_add_ps($product(x, y), z);
+#if defined(__GNUC__) || defined(__clang__)
+__asm__("" : "+x"(z));
+#endif
+return z;]],
+        },
+        {
             name = "below",
             gives = "__m128",
             takes = "int n",
@@ -63,7 +75,7 @@ _mm_storeu_ps(target + 3 * $key_tile, r3);]],
         load = "_mm_loadu_ps($1)",
         store = "_mm_storeu_ps($1, $2)",
         first = "_mm_cvtss_f32($1)",
-        fma = "_mm_add_ps($product($1, $2), $3)",
+        fma = "$multiply_add($1, $2, $3)",
         mul = "$product($1, $2)",
         add = "_mm_add_ps($1, $2)",
         sub = "_mm_sub_ps($1, $2)",
