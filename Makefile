@@ -1,6 +1,7 @@
 # make            ./attnc (needs the packages of `make setup-build`)
 # make demo       writes, compiles, checks and times the kernels of a real model's shape
-# make check      everything that is tested; SPEC=file.lua runs the shared suite on that spec alone
+# make check      what is tested at each change; SPEC=file.lua runs the shared suite on that spec alone
+# make check-all  every shipped spec on every instruction set, every line of tests/build/run's table
 # make story      MODEL=stories260K.bin TOKENIZER=tok512.bin: a trained model tells a story
 # make bench      how fast the kernels are; bench-peers: beside other libraries (tests/bench/bench.mk)
 # make lint, make setup, make install PREFIX=/usr/local, make clean
@@ -15,7 +16,10 @@ include examples/story/story.mk
 
 BUILD_PACKAGES := gcc make pkg-config libc6-dev liblua5.4-dev libjansson-dev libmd-dev
 CHECK_PACKAGES := $(BUILD_PACKAGES) g++ cmake libcriterion-dev clang clang-19 libclang-rt-19-dev \
-	valgrind clang-format clang-tidy cppcheck lua-check shellcheck
+	valgrind clang-format clang-tidy cppcheck lua-check shellcheck \
+	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
+	gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user lld-19 wasi-libc libclang-rt-19-dev-wasm32 \
+	nodejs clang-tools-19 gcc-mingw-w64-x86-64 wine64
 
 PREFIX ?= /usr/local
 
@@ -41,18 +45,22 @@ ifdef SPEC
 	@$(MAKE) --no-print-directory check-kernels
 else
 	@MAKE='$(MAKE) --no-print-directory' tests/build/summary lint check-generator check-kernels \
-		check-build check-bench check-objects check-story
+		check-foreign check-build check-bench check-objects check-story
 endif
+
+check-all: out/setup-check
+	@MAKE='$(MAKE) --no-print-directory' tests/build/summary lint check-generator check-kernels \
+		check-foreign-all check-build-all check-bench check-objects check-story
 
 lint_c = $(wildcard gen/*.c tests/*.c tests/*/*.c examples/*/*.c)
 # The benchmarks' peers are libraries that a check does not need.
 lint_tidy = $(filter-out tests/bench/%,$(lint_c))
 lint_h = $(wildcard gen/*.h tests/*.h tests/*/*.h examples/*/*.h)
-lint_sh = .ci/setup .ci/run examples/demo tests/build/run tests/build/summary \
+lint_sh = .ci/setup .ci/run examples/demo tests/build/run tests/build/summary tests/foreign/table \
 	tests/bench/objects tests/bench/plot
 # Two written kernels, for the programs that include one.
 lint_flags = -std=c11 -D_XOPEN_SOURCE=700 -Igen -Itests -Iout/lint/stories260k -Iout/lint/gpt2_small -DBUILD='"$(GEN_OUT)"' \
-	-DHEADER='"stories260k.h"' -DNAME=stories260k -DUPPER=STORIES260K \
+	-DHEADER='"stories260k.h"' -DNAME=stories260k -DUPPER=STORIES260K -DKERNEL=kernel_of_lint \
 	$(shell pkg-config --cflags lua5.4 jansson libmd criterion)
 lint_criterion = '-DTest(...)=void test(void)' '-DParameterizedTest(parameter, ...)=void test(parameter)' \
 	'-DParameterizedTestParameters(...)=struct criterion_test_params test(void)'
@@ -88,5 +96,5 @@ install: attnc
 clean:
 	rm -rf out attnc
 
-.PHONY: all setup setup-build demo check install clean \
+.PHONY: all setup setup-build demo check check-all install clean \
 	lint lint-format lint-lua lint-sh lint-cppcheck lint-tidy

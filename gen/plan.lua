@@ -1,12 +1,12 @@
 --- The plan: from a shape and an instruction set to tiles, blocks, memory and costs.
 --
--- plan.isa(id)           -> the instruction set's table (templates/isa/<id>.lua)
--- plan.isas()            -> all of them, in order: the later one runs if the CPU has several
 -- plan.layout(shape)     -> the memory map that every instruction set shares (floats and bytes)
 -- plan.make(shape, isa)  -> tile choices, with `reasons`: array of {field, value, why}
 -- plan.memory(shape)     -> byte counts, parameters, FLOPs: for the header, `attnc info`, manifest
 --
 -- All sizes are integers; the spec's limits keep every one of them below 2^47.
+local isas = require "isa"
+
 local plan = {}
 
 -- Keys of one softmax block. Part of the numeric definition: never a tuning choice.
@@ -28,25 +28,6 @@ local function ceil_to(n, step)
     return (n + step - 1) // step * step
 end
 plan.ceil_to = ceil_to
-
-function plan.isa(id)
-    local path = ("templates/isa/%s.lua"):format(id)
-    return assert(load(attnc.text(path), "@" .. path, "t", {}))()
-end
-
-function plan.isas()
-    local sets = {}
-    for _, path in ipairs(attnc.list()) do
-        local id = path:match("^templates/isa/([%w_]+)%.lua$")
-        if id then
-            sets[#sets + 1] = plan.isa(id)
-        end
-    end
-    table.sort(sets, function(a, b)
-        return a.order < b.order
-    end)
-    return sets
-end
 
 -- Value channels are stored in panels at most 64 wide, so that a value tile walks forward through
 -- memory. No panel is narrower than 32 unless all of v is: a tile needs two vectors to run well.
@@ -215,8 +196,8 @@ function plan.make(shape, isa)
     p.project_counts = row_counts(p.project_rows)
     p.project_vectors = {}
     for _, count in ipairs(p.project_counts) do
-        p.project_vectors[count] =
-            largest_divisor(plan.PANEL // isa.lanes, math.max(1, base.accumulators // count))
+        local fits = math.min(base.row_vectors or base.accumulators, base.accumulators // count)
+        p.project_vectors[count] = largest_divisor(plan.PANEL // isa.lanes, math.max(1, fits))
     end
     choose("unroll", unroll_of(shape, isa.lanes, p.score_rows, p.score_vectors),
         shape.unroll ~= "full" and "given by the spec, at most head_dim"
@@ -228,11 +209,16 @@ function plan.make(shape, isa)
     end
     p.query_stride = line(shape.head_dim)
     -- vectors of a value tile of so many rows, in a panel of so many vectors: as few tiles as the
-    -- registers allow, a vector of each and a broadcast besides, alike in width
+    -- registers allow, a vector of each and a broadcast besides and some to spare, alike in width
     function p.value_tile(rows, panel_vectors)
-        local fits = rows == 1 and isa.registers - 3 or (isa.registers - 2) // (rows + 1)
-        if own.value_vectors or rows == p.score_rows then
-            fits = math.min(fits, p.value_vectors)
+        local fits = (isa.registers - isa.registers // 8) // (rows + 1)
+        if rows == p.score_rows then
+            fits = p.value_vectors
+        elseif rows == 1 then
+            fits = math.min(isa.registers - 3, base.row_vectors or isa.registers)
+        end
+        if own.value_vectors then
+            fits = math.min(fits, own.value_vectors)
         end
         fits = math.max(1, fits)
         local tiles = (panel_vectors + fits - 1) // fits
@@ -257,7 +243,7 @@ function plan.memory(shape)
     local layout, memory = plan.layout(shape), {}
     memory.thread_bytes = 0
     for _, id in ipairs(shape.isa) do
-        local floats = plan.make(shape, plan.isa(id)).scratch.floats
+        local floats = plan.make(shape, isas.get(id)).scratch.floats
         memory.thread_bytes = math.max(memory.thread_bytes, floats * 4)
     end
     memory.cache_bytes = layout.cache_bytes

@@ -3,4 +3,7 @@
 check-build: attnc
 	@tests/build/run
 
-.PHONY: check-build
+check-build-all: attnc
+	@tests/build/run --all
+
+.PHONY: check-build check-build-all
