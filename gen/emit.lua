@@ -219,6 +219,7 @@ local function manifest(shape, env, origin, files)
     for _, isa in ipairs(env.isas) do
         local own, tiles = plan.make(shape, isa), {}
         for index, rows in ipairs(own.rows) do
+            -- a tile for decode alone takes whole key tiles
             tiles[index] = { rows = rows, wide = own.wide[rows], narrow = own.narrow[rows],
                 decode_only = own.decode_only[rows] or false }
         end

@@ -19,6 +19,8 @@ plan.VALUE_PANEL = 64
 plan.VALUE_PAD = 16
 plan.ALIGN = 64
 plan.MAX_THREADS = 256
+-- Rows that decode takes as one: above, even one key tile's reading is hidden by multiplying.
+plan.MAX_DECODE_ROWS = 16
 -- Score rows are padded by one cache line: rows at a stride of 4 KiB would fall into one L1 set.
 plan.SCORE_STRIDE = plan.BLOCK + 16
 
@@ -52,7 +54,7 @@ function plan.layout(shape)
     -- floats of one KV head's keys and values
     layout.head_floats = layout.positions * (shape.head_dim + layout.value_width)
     layout.cache_bytes = plan.ALIGN + shape.kv_heads * layout.head_floats * 4
-    layout.layer_rows = math.min(shape.capacity, 256)
+    layout.layer_rows = math.min(shape.capacity, 240)
     layout.group = shape.heads // shape.kv_heads
     -- columns and depth of the four projections
     layout.q_width = shape.heads * shape.head_dim
@@ -79,6 +81,20 @@ local function largest_divisor(n, limit)
             return divisor
         end
     end
+end
+
+-- The tile with the most sums of at most so many rows, whose vectors divide those of a key tile and
+-- fit the registers, a vector of each sum, of keys and of a broadcast; of equals the widest.
+local function largest_tile(most_rows, tile_vectors, registers)
+    local best = { rows = 1, vectors = largest_divisor(tile_vectors, registers - 3) }
+    for rows = 2, math.min(most_rows, registers - 2) do
+        local vectors = largest_divisor(tile_vectors, math.max(1, (registers - 1) // (rows + 1)))
+        local sums, most = rows * vectors, best.rows * best.vectors
+        if sums > most or sums == most and vectors > best.vectors then
+            best = { rows = rows, vectors = vectors }
+        end
+    end
+    return best
 end
 
 -- How many steps of head_dim one loop body holds: as many as the decoded-instruction cache keeps
@@ -129,35 +145,53 @@ function plan.make(shape, isa)
         "two or more vectors a row share one broadcast; rows times vectors fit the registers")
     choose("project_rows", base.project_rows, "rows times a panel's vectors fill the registers")
     local big = layout.head_floats * 4 > 1 << 20
-    choose("query_rows", math.max(p.score_rows * (big and 8 or 4), math.min(layout.group, 128)),
-        "rows that share each block of keys: where all do not fit L2, or in decode")
+    choose("query_rows", math.max(p.score_rows * (big and 20 or 8), math.min(layout.group, 128)),
+        "rows that share each block of keys: more where all keys do not fit L2")
+    local step = math.max(plan.KEY_TILE, p.score_vectors * isa.lanes)
+    choose("score_keys",
+        math.min(plan.BLOCK, math.max(1, (16 << 10) // (shape.head_dim * 4 * step)) * step),
+        "keys that all rows take before the next ones: half of a small first-level cache")
+    if p.score_keys % step ~= 0 then
+        local message = "field 'tile.score_keys' = %d: right is a multiple of %d, the keys that a "
+            .. "score tile of %s takes"
+        error({ field = "tile.score_keys", message = message:format(p.score_keys, step, isa.id) })
+    end
+    choose("value_keys", 64, "in decode, keys whose values all tiles take before the next ones")
 
     -- Each row count has a wide tile, and a narrow one that stays within one key tile: for the
-    -- last keys, and for decode, where keys must be read in one forward stream. A group of heads
-    -- that is no such count gets a tile of its own for decode, where its sums fit the registers.
+    -- last keys. A group of heads that is no such count gets a block of its own for decode.
     p.rows, p.decode_only, p.wide, p.narrow = row_counts(p.score_rows), {}, {}, {}
     local most = math.max(base.accumulators, isa.registers * 2 // 3)
-    local function has_rows(count)
-        for _, rows in ipairs(p.rows) do
-            if rows == count then
-                return true
-            end
-        end
+    for _, count in ipairs(p.rows) do
+        p.narrow[count] = largest_divisor(tile_vectors, math.max(1, most // count))
+        p.wide[count] = p.score_vectors > tile_vectors and p.score_vectors or p.narrow[count]
     end
-    if not has_rows(layout.group) and layout.group <= most then
+    if p.score_vectors <= tile_vectors then
+        p.wide[p.score_rows], p.narrow[p.score_rows] = p.score_vectors, p.score_vectors
+    end
+    if not p.wide[layout.group] and layout.group <= plan.MAX_DECODE_ROWS then
         p.decode_only[layout.group] = true
         p.rows[#p.rows + 1] = layout.group
         table.sort(p.rows, function(a, b)
             return a > b
         end)
     end
+
+    -- Where no other rows read the same keys (decode), they must be read in one forward stream:
+    -- all rows take a key tile, and some keys' values, before the next ones. Rows that do not fit
+    -- the registers with a whole key tile are cut into parts, whose later ones find it in L1.
+    p.alone_score, p.alone_value = {}, {}
     for _, count in ipairs(p.rows) do
-        p.narrow[count] = largest_divisor(tile_vectors, math.max(1, most // count))
-        local wide = p.score_vectors > tile_vectors and not p.decode_only[count]
-        p.wide[count] = wide and p.score_vectors or p.narrow[count]
-    end
-    if p.score_vectors <= tile_vectors then
-        p.wide[p.score_rows], p.narrow[p.score_rows] = p.score_vectors, p.score_vectors
+        p.alone_score[count], p.alone_value[count] = {}, {}
+        local left = count
+        while left > 0 do
+            local part = largest_tile(left, tile_vectors, isa.registers)
+            table.insert(p.alone_score[count], part)
+            left = left - part.rows
+        end
+        for first = 0, count - 1, p.score_rows do
+            table.insert(p.alone_value[count], math.min(p.score_rows, count - first))
+        end
     end
     p.project_counts = row_counts(p.project_rows)
     p.project_vectors = {}
@@ -174,19 +208,25 @@ function plan.make(shape, isa)
         return ceil_to(floats, 16)
     end
     p.query_stride = line(shape.head_dim)
-    local largest = math.max(p.query_rows, p.rows[1])
-    p.value_tiles = {} -- vectors of a value tile by row count
-    for _, count in ipairs(p.rows) do
-        local fits = own.value_vectors or math.max(1, most // count)
-        p.value_tiles[count] = math.min(p.value_vectors, fits)
+    -- vectors of a value tile of so many rows, in a panel of so many vectors: as few tiles as the
+    -- registers allow, a vector of each and a broadcast besides, alike in width
+    function p.value_tile(rows, panel_vectors)
+        local fits = rows == 1 and isa.registers - 3 or (isa.registers - 2) // (rows + 1)
+        if own.value_vectors or rows == p.score_rows then
+            fits = math.min(fits, p.value_vectors)
+        end
+        fits = math.max(1, fits)
+        local tiles = (panel_vectors + fits - 1) // fits
+        return (panel_vectors + tiles - 1) // tiles
     end
-    p.scratch = { q = 0 }
+    local largest = math.max(p.query_rows, p.rows[1])
+    p.scratch = { q = 0, rows = largest }
     p.scratch.o = p.scratch.q + largest * p.query_stride
     p.scratch.l = p.scratch.o + largest * layout.value_width
     p.scratch.m = p.scratch.l + largest * 16
     p.scratch.decay = p.scratch.m + line(largest)
-    p.scratch.s = p.scratch.decay + line(p.rows[1])
-    p.scratch.floats = p.scratch.s + p.rows[1] * plan.SCORE_STRIDE
+    p.scratch.s = p.scratch.decay + line(largest)
+    p.scratch.floats = p.scratch.s + largest * plan.SCORE_STRIDE
     return p
 end
 

@@ -90,9 +90,11 @@ spec.fields = {
         "attention on given q, k and v, or with projections"),
     group("tile", "by plan", "sizes of the register tiles", "tiles", {
         ranged("integer", "query_rows", 1, 256, "by plan", "query rows that share a block of keys"),
+        ranged("integer", "score_keys", 32, 512, "by plan", "keys that these rows take together"),
         ranged("integer", "score_rows", 1, 16, "by plan", "rows of a score tile"),
         ranged("integer", "score_vectors", 1, 16, "by plan", "vectors of keys in a score tile"),
         ranged("integer", "value_vectors", 1, 16, "by plan", "vectors of channels in a value tile"),
+        ranged("integer", "value_keys", 32, 512, "by plan", "in decode, values taken together"),
         ranged("integer", "project_rows", 1, 16, "by plan", "rows of a projection tile"),
     }),
     field("unroll", "unroll", '"full"', "steps of head_dim in one loop body"),

@@ -11,6 +11,12 @@ $ local factor = isa.factor or vec -- of the tiles: what one float of a row is m
 $ local function at(base, offset) -- a pointer's text
 $   return offset == 0 and base or ("%s + %d"):format(base, offset)
 $ end
+$ -- Tiles that read memory from afar have the cache fetch what follows, some lines with each step:
+$ -- `next` is an address, since it may lie past the end of what is there.
+$ local function ahead_parameter(lines) return lines and ", uintptr_t next" or "" end
+$ local function ahead_argument(lines, base, floats)
+$   return lines and (", (uintptr_t)(%s) + %d"):format(base, floats * 4) or ""
+$ end
 $ local function each(n, item) -- "a0, a1, a2": item(0), item(1), ...
 $   local list = {}
 $   for i = 0, n - 1 do list[#list + 1] = item(i) end
@@ -49,10 +55,15 @@ $
 $ -- A score tile: rows of queries times vectors of keys.
 $ -- where the j-th vector of keys lies, in floats, from the first one of the tile
 $ local function key_offset(j) return j * W // TILE * TILE * hd + j * W % TILE end
-$ local function score_tile(rows, vectors, unroll)
+$ local score_tiles = {}
+$ local function score_tile(rows, vectors, lines)
+$   local id_tile = ("score_%dx%d"):format(rows, vectors) .. (lines and "_ahead_" .. lines or "")
+$   if score_tiles[id_tile] then return id_tile end
+$   score_tiles[id_tile] = true
+$   local unroll = rows == own.score_rows and own.unroll or math.min(own.unroll, lines and 4 or 8)
 
 /* scores of ${rows} rows and ${vectors * W} keys: s[i][j] = sum over d of q[i][d] * k[d][j], in order of d */
-static ${ID}_TILE void ${id}_score_${rows}x${vectors}(const float *q, const float *k, float *s)
+static ${ID}_TILE void ${id}_${id_tile}(const float *q, const float *k, float *s${ahead_parameter(lines)})
 {
 $   for i = 0, rows - 1 do
     ${vec} ${each(vectors, function(j) return ("s%d_%d = %s"):format(i, j, zero()) end)};
@@ -61,6 +72,9 @@ $   local function step(d)
     {
 $     for j = 0, vectors - 1 do
         const ${vec} k${j} = ${load(at("k", d * TILE + key_offset(j)))};
+$     end
+$     for line = 0, (lines or 0) - 1 do
+        ${prefetch(("next + %d"):format((d * lines + line) * 64))};
 $     end
 $     for i = 0, rows - 1 do
         const ${factor} q${i} = ${spread(("q[%d]"):format(i * own.query_stride + d))};
@@ -79,6 +93,9 @@ $   end
 $   for d = 0, unroll - 1 do step(d) end
         q += ${unroll};
         k += ${unroll * TILE};
+$   if lines then
+        next += ${unroll * lines * 64};
+$   end
     }
 $   for d = 0, hd - whole - 1 do step(d) end
 $   for i = 0, rows - 1 do
@@ -87,11 +104,27 @@ $     for j = 0, vectors - 1 do
 $     end
 $   end
 }
+$   return id_tile
 $ end
+$ local wide_scores, narrow_scores, alone_scores = {}, {}, {}
 $ for _, rows in ipairs(own.rows) do
-$   local unroll = rows == own.score_rows and own.unroll or math.min(own.unroll, 8)
-$   score_tile(rows, own.wide[rows], unroll)
-$   if own.wide[rows] * W > TILE then score_tile(rows, own.narrow[rows], unroll) end
+$   if not own.decode_only[rows] then
+$     wide_scores[rows] = score_tile(rows, own.wide[rows])
+$     narrow_scores[rows] = own.wide[rows] * W > TILE and score_tile(rows, own.narrow[rows]) or wide_scores[rows]
+$   end
+$   -- the tiles that all rows need for one key tile: array of {tile, row, column}, of which the first
+$   -- ones read the next key tile ahead: `next_keys` floats from this one
+$   local tiles, calls, row = 0, {}, 0
+$   for _, part in ipairs(own.alone_score[rows]) do tiles = tiles + TILE // (part.vectors * W) end
+$   for _, part in ipairs(own.alone_score[rows]) do
+$     for column = 0, TILE - 1, part.vectors * W do
+$       local lines = has.prefetch and #calls < TILE // 16 and math.max(1, TILE // 16 // tiles) or nil
+$       calls[#calls + 1] = { tile = score_tile(part.rows, part.vectors, lines), row = row, column = column,
+$         lines = lines, next_keys = (TILE + #calls * 16) * hd }
+$     end
+$     row = row + part.rows
+$   end
+$   alone_scores[rows] = calls
 $ end
 
 /* Softmax of one block of scores for `rows` rows, of which row r sees the first limit[r] keys.
@@ -126,10 +159,12 @@ $ end
             ${store("row + j", negative_infinity())};
         {
             const float greatest = ${reduce_max(max(max("max0", "max1"), max("max2", "max3")))};
-            decay[r] = ${first(call("exp2", set1("m[r] - greatest")))};
+            decay[r] = m[r] - greatest;
             m[r] = greatest;
         }
     }
+    for (int r = 0; r < rows; r += ${W})
+        ${store("decay + r", call("exp2", load("decay + r")))};
     for (int r = 0; r < rows; r++, s += ${STRIDE}, l += 16) {
         const int keys = (limit[r] + 15) / 16 * 16;
         const ${vec} shift = ${set1("m[r]")}, a = ${set1("decay[r]")};
@@ -162,8 +197,8 @@ $ end
 $
 $ -- A value tile: rows of weights times vectors of value channels.
 $ local value_tiles = {}
-$ local function value_tile(rows, vectors, width)
-$   local id_tile = ("value_%dx%d_of_%d"):format(rows, vectors, width)
+$ local function value_tile(rows, vectors, width, lines)
+$   local id_tile = ("value_%dx%d_of_%d"):format(rows, vectors, width) .. (lines and "_ahead_" .. lines or "")
 $   if value_tiles[id_tile] then return id_tile end
 $   value_tiles[id_tile] = true
 $   local function key(t, row_list, indent)
@@ -184,7 +219,7 @@ $   for i = 0, rows - 1 do all[#all + 1] = i end
  * ${rows} rows, ${vectors * W} channels of a panel ${width} wide; limits never fall from row to row;
  * `first`: o is +0, whatever lies there */
 static ${ID}_TILE void ${id}_${id_tile}(const float *p, const float *v, float *o, const float *decay,
-                         const int *limit, int first)
+                         const int *limit, int first${ahead_parameter(lines)})
 {
 $   for i = 0, rows - 1 do
     ${vec} ${each(vectors, function(j) return ("o%d_%d = %s"):format(i, j, zero()) end)};
@@ -203,6 +238,12 @@ $   for t = 0, 3 do
         {
 $     key(t, all, "    ")
         }
+$   end
+$   if lines then
+$     for line = 0, 4 * lines - 1 do
+        ${prefetch(("next + %d"):format(line * 64))};
+$     end
+        next += ${4 * lines * 64};
 $   end
     }
     for (; j < limit[0]; j++, p++, v += ${width}) {
@@ -232,68 +273,180 @@ $   end
 }
 $   return id_tile
 $ end
-$ -- the value tiles of one row count: array of {tile, offset of its channels within the block}
-$ local value_calls = {}
-$ for _, rows in ipairs(own.rows) do
-$   local calls = {}
-$   for _, panel in ipairs(layout.panels) do
-$     local vectors = panel.width // W
-$     local wide = math.min(vectors, own.value_tiles[rows])
-$     for first = 0, vectors - 1, wide do
-$       local count = math.min(wide, vectors - first)
-$       calls[#calls + 1] = {
-$         tile = value_tile(rows, count, panel.width), panel = panel.offset,
-$         column = first * W }
-$     end
+$ -- how some rows cut a panel: array of {column, vectors}
+$ local function value_columns(rows, panel)
+$   local columns, vectors = {}, panel.width // W
+$   local wide = own.value_tile(rows, vectors)
+$   for first = 0, vectors - 1, wide do
+$     columns[#columns + 1] = { column = first * W, vectors = math.min(wide, vectors - first) }
 $   end
-$   value_calls[rows] = calls
+$   return columns
+$ end
+$ -- value_calls[rows][panel]: array of {tile, column}; alone_values: also {row, lines, next_values},
+$ -- where the first ones read the panel's next keys ahead, `next_values` floats from these
+$ local value_calls, alone_values, once = {}, {}, {}
+$ for _, rows in ipairs(own.rows) do
+$   value_calls[rows], alone_values[rows], once[rows] = {}, {}, true
+$   for number, panel in ipairs(layout.panels) do
+$     if not own.decode_only[rows] then
+$       local calls = value_columns(rows, panel)
+$       for _, call in ipairs(calls) do call.tile = value_tile(rows, call.vectors, panel.width) end
+$       value_calls[rows][number] = calls
+$     end
+$     local calls, row = {}, 0
+$     for _, part in ipairs(own.alone_value[rows]) do
+$       for _, call in ipairs(value_columns(part, panel)) do
+$         call.row, call.rows = row, part
+$         calls[#calls + 1] = call
+$       end
+$       row = row + part
+$     end
+$     for i, call in ipairs(calls) do
+$       if has.prefetch and i <= panel.width // 16 then
+$         call.lines = math.max(1, panel.width // 16 // #calls)
+$         call.next_values = own.value_keys * (panel.width + (i - 1) * 16 * call.lines)
+$       end
+$       call.tile = value_tile(call.rows, call.vectors, panel.width, call.lines)
+$     end
+$     alone_values[rows][number] = calls
+$     once[rows] = once[rows] and #calls == 1 -- each value is read once
+$   end
+$ end
+$ local CHUNK = own.value_keys
+$ local function panel_start(panel, first) -- the text of a panel's key `first`
+$   local text = panel.offset > 0 and ("v + (size_t)block_keys * %d"):format(panel.offset) or "v"
+$   return first and ("%s + (size_t)%s * %d"):format(text, first, panel.width) or text
+$ end
+$ local tile_counts = {} -- row counts of the tiles that share keys, falling
+$ for _, rows in ipairs(own.rows) do
+$   if not own.decode_only[rows] then tile_counts[#tile_counts + 1] = rows end
+$ end
+
+/* The scores of a tile of rows with the keys j .. end - 1 of a block */
+static ${ID}_CODE void ${id}_scores(int rows, const float *q, const float *k, float *s, int j, int end)
+{
+    switch (rows) {
+$ for i, rows in ipairs(tile_counts) do
+$   local wide, narrow = own.wide[rows] * W, own.narrow[rows] * W -- in keys
+    ${i == #tile_counts and "default" or "case " .. rows}:
+$   if wide > TILE then
+        for (; j + ${wide - TILE} < end; j += ${wide})
+            ${id}_${wide_scores[rows]}(q, k + (size_t)j * ${hd}, s + j);
+$   else narrow = wide end
+        for (; j < end; j += ${narrow})
+$   if narrow == TILE then
+            ${id}_${narrow_scores[rows]}(q, k + (size_t)j * ${hd}, s + j);
+$   else
+            ${id}_${narrow_scores[rows]}(q, k + (size_t)(j / ${TILE}) * ${TILE * hd} + j % ${TILE}, s + j);
+$   end
+        break;
+$ end
+    }
+}
+$ for number, panel in ipairs(layout.panels) do
+
+/* The values${#layout.panels > 1 and (" of panel %d"):format(number) or ""} of a tile of rows */
+static ${ID}_CODE void ${id}_values_${number}(int rows, const float *p, const float *v, float *o, const float *decay,
+                            const int *limit, int first)
+{
+    switch (rows) {
+$   for i, rows in ipairs(tile_counts) do
+    ${i == #tile_counts and "default" or "case " .. rows}:
+$     for _, call in ipairs(value_calls[rows][number]) do
+        ${id}_${call.tile}(p, ${at("v", call.column)}, ${at("o", call.column)}, decay, limit, first);
+$     end
+        break;
+$   end
+    }
+}
 $ end
 $ for _, rows in ipairs(own.rows) do
-$   local wide, narrow = own.wide[rows] * W, own.narrow[rows] * W -- in keys
 
-/* One block of keys for ${rows} rows: scores, softmax, values. `alone`: no other tile will read
- * these keys, so they are read in one forward stream. */
-static ${ID}_CODE void ${id}_block_${rows}(const float *q, const float *kv, int block_keys, float *s,
-                            float *o, float *m, float *l, float *decay, const int *limit,
-                            int first, int alone)
+/* One block of keys for ${rows} rows where no other rows read them: in one forward stream. */
+static ${ID}_CODE void ${id}_alone_${rows}(const float *q, const float *kv, int block_keys, float *s, float *o, float *m,
+                            float *l, float *decay, const int *limit, int first)
 {
     const int keys = limit[${rows - 1}];
     const float *const v = kv + (size_t)block_keys * ${hd};
-    int j = 0;
-$   if wide > TILE then
-    if (!alone)
-        for (; j + ${wide - TILE} < keys; j += ${wide})
-            ${id}_score_${rows}x${own.wide[rows]}(q, kv + (size_t)j * ${hd}, s + j);
-$   else
-    (void)alone;
-$     narrow = wide
+    for (int j = 0; j < keys; j += ${TILE}) {
+        const float *const k = kv + (size_t)j * ${hd};
+$   for _, call in ipairs(alone_scores[rows]) do
+        ${id}_${call.tile}(${at("q", call.row * own.query_stride)}, ${at("k", call.column)}, ${at("s + j", call.row * STRIDE + call.column)}${ahead_argument(call.lines, "k", call.next_keys)});
 $   end
-    for (; j < keys; j += ${narrow})
-$   if narrow == TILE then
-        ${id}_score_${rows}x${narrow // W}(q, kv + (size_t)j * ${hd}, s + j);
-$   else
-        ${id}_score_${rows}x${narrow // W}(q, kv + (size_t)(j / ${TILE}) * ${TILE * hd} + j % ${TILE}, s + j);
-$   end
+    }
     ${id}_softmax(s, m, l, decay, ${rows}, limit);
-$   for _, tile in ipairs(value_calls[rows]) do
-$     local panel = tile.panel > 0 and ("v + (size_t)block_keys * %d"):format(tile.panel) or "v"
-    ${id}_${tile.tile}(s, ${at(panel, tile.column)}, ${at("o", tile.panel + tile.column)}, decay, limit, first);
+$   for number, panel in ipairs(layout.panels) do
+$     if once[rows] then -- no need to stop now and then
+$       local call = alone_values[rows][number][1]
+    ${id}_${call.tile}(s, ${panel_start(panel)}, ${at("o", panel.offset)}, decay, limit, first${ahead_argument(call.lines, panel_start(panel), call.next_values)});
+$     else
+    for (int j = 0; j < keys; j += ${CHUNK}) {
+        static const float one[${rows}] = {${each(rows, function() return "1.0f" end)}};
+        const float *const factor = j == 0 ? decay : one;
+        int seen[${rows}];
+        for (int i = 0; i < ${rows}; i++)
+            seen[i] = limit[i] < j ? 0 : limit[i] - j < ${CHUNK} ? limit[i] - j : ${CHUNK};
+$       for _, call in ipairs(alone_values[rows][number]) do
+        ${id}_${call.tile}(${at("s + j", call.row * STRIDE)}, ${at(panel_start(panel, "j"), call.column)}, ${at("o", call.row * layout.value_width + panel.offset + call.column)},
+            ${at("factor", call.row)}, ${at("seen", call.row)}, first && j == 0${ahead_argument(call.lines, panel_start(panel, "j"), call.next_values)});
+$       end
+    }
+$     end
 $   end
 }
 $ end
 
+/* Rows of the next tile, of those left */
 static inline ${ID}_CODE int ${id}_tile_rows(size_t left)
 {
-$ for i, rows in ipairs(own.rows) do
-$   if own.decode_only[rows] then
-    if (left == ${rows})
-        return ${rows};
-$   elseif i < #own.rows then
+$ for _, rows in ipairs(own.rows) do
+$   if not own.decode_only[rows] and rows > 1 then
     if (left >= ${rows})
         return ${rows};
 $   end
 $ end
-    return ${own.rows[#own.rows]};
+    (void)left;
+    return 1;
+}
+
+/* One block of keys for some rows: scores, softmax, values. */
+static ${ID}_CODE void ${id}_block(size_t rows, const float *q, const float *kv, int block_keys, float *s, float *o,
+                       float *m, float *l, float *decay, const int *limit, int first)
+{
+    const float *const v = kv + (size_t)block_keys * ${hd};
+    int tile;
+    /* some keys for all rows, and then the next ones */
+    for (int j = 0; j < limit[rows - 1]; j += ${own.score_keys})
+        for (size_t r = 0; r < rows; r += (size_t)tile) {
+            int end;
+            tile = ${id}_tile_rows(rows - r);
+            end = limit[r + (size_t)tile - 1];
+            ${id}_scores(tile, q + r * ${own.query_stride}, kv, s + r * ${STRIDE}, j,
+                end < j + ${own.score_keys} ? end : j + ${own.score_keys});
+        }
+    ${id}_softmax(s, m, l, decay, (int)rows, limit);
+$ for number, panel in ipairs(layout.panels) do
+    for (size_t r = 0; r < rows; r += (size_t)tile) {
+        tile = ${id}_tile_rows(rows - r);
+        ${id}_values_${number}(tile, s + r * ${STRIDE}, ${panel_start(panel)},
+            ${at("o", panel.offset)} + r * ${layout.value_width}, decay + r, limit + r, first);
+    }
+$ end
+}
+
+/* Calls a row count's _alone function, or returns 0 where it has none. */
+static ${ID}_CODE int ${id}_alone(size_t rows, const float *q, const float *kv, int block_keys, float *s, float *o,
+                      float *m, float *l, float *decay, const int *limit, int first)
+{
+    switch (rows) {
+$ for _, rows in ipairs(own.rows) do
+    case ${rows}:
+        ${id}_alone_${rows}(q, kv, block_keys, s, o, m, l, decay, limit, first);
+        return 1;
+$ end
+    default:
+        return 0;
+    }
 }
 
 static ${ID}_CODE void ${id}_attend(const ${name}_call *call, size_t kv_head, size_t first_row, size_t rows,
@@ -304,10 +457,11 @@ static ${ID}_CODE void ${id}_attend(const ${name}_call *call, size_t kv_head, si
     float *const l = scratch + ${own.scratch.l}; /* [rows][16] */
     float *const m = scratch + ${own.scratch.m}; /* [rows] */
     float *const decay = scratch + ${own.scratch.decay};
-    float *const s = scratch + ${own.scratch.s}; /* [tile rows][${STRIDE}] */
+    float *const s = scratch + ${own.scratch.s}; /* [rows][${STRIDE}] */
     const float *const kv = call->kv + kv_head * call->kv_stride;
     const ptrdiff_t n_kv = (ptrdiff_t)call->n_kv;
     ptrdiff_t end = n_kv; /* keys that the last row sees */
+    int limit[${own.scratch.rows}] = {0}; /* keys of the block that each row sees */
 
     for (size_t r = 0; r < rows; r++) {
         const size_t position = (first_row + r) / ${group}, head = kv_head * ${group} + (first_row + r) % ${group};
@@ -333,6 +487,7 @@ $ if has.prefetch then
 $ end
     }
     memset(l, 0, rows * 16 * sizeof(float));
+    memset(decay, 0, ${own.scratch.s - own.scratch.decay} * sizeof(float)); /* whole vectors of it are used */
 $ if shape.causal then
     {
         const ptrdiff_t last = call->pos + (ptrdiff_t)((first_row + rows - 1) / ${group}) + 1;
@@ -348,31 +503,18 @@ $ if layout.blocks > 1 then
 $ else
         const int block_keys = ${layout.last_block_keys};
 $ end
-        int tile;
-        for (size_t r = 0; r < rows; r += (size_t)tile) {
-            int limit[${own.rows[1]}] = {0};
-            tile = ${id}_tile_rows(rows - r);
-            for (int i = 0; i < tile; i++) {
-                ptrdiff_t seen = n_kv - block;
+        for (size_t r = 0; r < rows; r++) {
+            ptrdiff_t seen = n_kv - block;
 $ if shape.causal then
-                const ptrdiff_t row_end =
-                    call->pos + (ptrdiff_t)((first_row + r + (size_t)i) / ${group}) + 1 - block;
-                if (row_end < seen)
-                    seen = row_end;
+            const ptrdiff_t row_end = call->pos + (ptrdiff_t)((first_row + r) / ${group}) + 1 - block;
+            if (row_end < seen)
+                seen = row_end;
 $ end
-                limit[i] = seen < 0 ? 0 : seen > ${BLOCK} ? ${BLOCK} : (int)seen;
-            }
-            if (limit[tile - 1] == 0)
-                continue;
-            switch (tile) {
-$ for i, count in ipairs(own.rows) do
-            ${i == #own.rows and "default" or "case " .. count}:
-                ${id}_block_${count}(q + r * ${own.query_stride}, block_kv, block_keys, s, o + r * ${layout.value_width}, m + r,
-                    l + r * 16, decay, limit, block == 0, (size_t)tile == rows);
-                break;
-$ end
-            }
+            limit[r] = seen < 0 ? 0 : seen > ${BLOCK} ? ${BLOCK} : (int)seen;
         }
+        if (${id}_alone(rows, q, block_kv, block_keys, s, o, m, l, decay, limit, block == 0))
+            continue;
+        ${id}_block(rows, q, block_kv, block_keys, s, o, m, l, decay, limit, block == 0);
     }
 
     for (size_t r = 0; r < rows; r++) {
@@ -458,14 +600,17 @@ $ end
 $ if shape.emit == "layer" then
 $   local PANEL = plan.PANEL
 $   local written = {}
+$   -- Tiles of several rows prefetch a line of the next panel every 8 steps.
+$   local function reads_ahead(rows, depth) return has.prefetch and rows > 1 and depth >= 8 end
 $   local function project_tile(rows, depth, bias)
 $     local vectors = own.project_vectors[rows]
+$     local lines = reads_ahead(rows, depth)
 $     local id_tile = ("project_%dx%d_%s%d"):format(rows, vectors, bias and "bias_" or "", depth)
 $     if written[id_tile] then return id_tile end
 $     written[id_tile] = true
 
 /* y[i][c] = ${bias and "bias[c]" or "0"} + sum over d of x[i][d] * w[d][c], in order of d; ${rows} rows, ${vectors * W} columns of a panel */
-static ${ID}_TILE void ${id}_${id_tile}(const float *x, const float *w, float *y, size_t y_stride)
+static ${ID}_TILE void ${id}_${id_tile}(const float *x, const float *w, float *y, size_t y_stride${ahead_parameter(lines)})
 {
 $     for i = 0, rows - 1 do
 $       for j = 0, vectors - 1 do
@@ -489,6 +634,10 @@ $         for j = 0, vectors - 1 do
 $         end
 $       end
         }
+$     end
+$     if lines then
+        ${prefetch("next")};
+        next += 64;
 $     end
 $     for t = 0, unroll - 1 do step(t) end
     }
@@ -520,6 +669,10 @@ static ${ID}_CODE void ${id}_${which}(const float *x, size_t n, const float *w, 
         const float *const panel_w = w + panel * ${PANEL * (depth + (bias and 1 or 0))};
         const size_t width = columns - panel * ${PANEL} < ${PANEL} ? columns - panel * ${PANEL} : ${PANEL};
         size_t rows;
+$     if reads_ahead(own.project_counts[1], depth) then
+        uintptr_t next = (uintptr_t)panel_w + ${PANEL * (depth + (bias and 1 or 0)) * 4}; /* the next panel */
+        const uintptr_t end = next + ${PANEL * (depth + (bias and 1 or 0)) * 4};
+$     end
         for (size_t i = 0; i < n; i += rows) {
             float *const target = y + i * columns + panel * ${PANEL};
             float *const tile = width < ${PANEL} ? edge : target;
@@ -532,7 +685,10 @@ $       else
 $       end
                 rows = ${call.rows};
 $       for column = 0, PANEL - 1, call.step do
-                ${id}_${call.tile}(x + i * ${depth}, ${at("panel_w", column)}, ${at("tile", column)}, stride);
+                ${id}_${call.tile}(x + i * ${depth}, ${at("panel_w", column)}, ${at("tile", column)}, stride${reads_ahead(call.rows, depth) and ", next" or ""});
+$         if reads_ahead(call.rows, depth) then
+            next += next < end ? ${depth // 8 * 64} : 0;
+$         end
 $       end
 $       if index < #calls then
             } else

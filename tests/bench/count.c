@@ -70,9 +70,11 @@ static void read_plan(const json_t *manifest, const char *isa) {
             plan.tile[j].rows = number(tile, "rows");
             if (!plan.tile[j].rows || plan.tile[j].rows > MOST_ROWS)
                 fail("a tile of the plan has no rows, or too many");
+            plan.tile[j].decode_only = json_is_true(json_object_get(tile, "decode_only"));
+            if (plan.tile[j].decode_only) /* it takes whole key tiles */
+                continue;
             plan.tile[j].wide = number(tile, "wide");
             plan.tile[j].narrow = number(tile, "narrow");
-            plan.tile[j].decode_only = json_is_true(json_object_get(tile, "decode_only"));
         }
         /* five steps of a polynomial, and one more where 2^n is a product */
         plan.exp2 = strcmp(isa, "avx512") == 0 ? 5 : 6;
@@ -83,34 +85,38 @@ static void read_plan(const json_t *manifest, const char *isa) {
 
 /* ---- what the tiles come to ---- */
 
-static const struct tile *tile_for(size_t left) {
-    for (size_t i = 0; i < plan.tiles; i++) {
-        const struct tile *tile = &plan.tile[i];
-        if (tile->decode_only ? left == tile->rows : left >= tile->rows)
-            return tile;
-    }
+/* The next tile of `rows` rows, of which `left` are left. */
+static const struct tile *tile_for(size_t rows, size_t left) {
+    for (size_t i = 0; i < plan.tiles; i++)
+        if (plan.tile[i].decode_only && plan.tile[i].rows == rows)
+            return &plan.tile[i];
+    for (size_t i = 0; i < plan.tiles; i++)
+        if (!plan.tile[i].decode_only && left >= plan.tile[i].rows)
+            return &plan.tile[i];
     return &plan.tile[plan.tiles - 1];
 }
 
-/* One tile on one block, of which its row i sees limit[i] keys; `alone`: no other tile reads it. */
-static count tile_fmas(const struct kernel *kernel, const struct tile *tile, const size_t *limit,
-                       bool alone) {
-    const size_t keys = limit[tile->rows - 1];
+/* Scores of one tile on one block, of which it sees `keys` keys; `alone`: no other tile reads it.
+ */
+static count score_fmas(const struct kernel *kernel, const struct tile *tile, size_t keys,
+                        bool alone) {
     const size_t wide = tile->wide * plan.lanes;
     const size_t narrow = (wide > KEY_TILE ? tile->narrow : tile->wide) * plan.lanes;
+    const size_t step = alone ? KEY_TILE : narrow;
     size_t j = 0;
     count sum = 0;
     if (wide > KEY_TILE && !alone)
         for (; j + wide - KEY_TILE < keys; j += wide)
             sum += (count)tile->rows * tile->wide * kernel->head_dim;
-    for (; j < keys; j += narrow)
-        sum += (count)tile->rows * (narrow / plan.lanes) * kernel->head_dim;
-    for (size_t i = 0; i < tile->rows; i++) {
-        const size_t vectors = up(limit[i], SUMS) / plan.lanes;
-        sum += plan.exp2 * (1 + vectors) + SUMS / plan.lanes; /* decay, softmax, sum */
-        sum += (count)limit[i] * up(kernel->v_head_dim, SUMS) / plan.lanes; /* values */
-    }
+    for (; j < keys; j += step)
+        sum += (count)tile->rows * (step / plan.lanes) * kernel->head_dim;
     return sum;
+}
+
+/* Softmax and values of one row, of a block of which it sees `keys` keys. */
+static count row_fmas(const struct kernel *kernel, size_t keys) {
+    return plan.exp2 * up(keys, SUMS) / plan.lanes + SUMS / plan.lanes +
+           (count)keys * up(kernel->v_head_dim, SUMS) / plan.lanes;
 }
 
 /* n queries at pos, pos + n .. keys held; `held` of them. */
@@ -120,18 +126,21 @@ static count attention_fmas(const struct kernel *kernel, size_t pos, size_t n, s
     for (size_t first = 0; first < rows; first += plan.query_rows) {
         const size_t chunk = smaller(plan.query_rows, rows - first);
         for (size_t block = 0; block < held; block += BLOCK) {
-            size_t step;
-            for (size_t r = 0; r < chunk; r += step) {
-                const struct tile *tile = tile_for(chunk - r);
-                size_t limit[MOST_ROWS] = {0};
-                step = tile->rows;
-                for (size_t i = 0; i < step; i++) {
-                    const size_t end = kernel->causal ? pos + (first + r + i) / group + 1 : held;
-                    limit[i] = smaller(end < block ? 0 : smaller(end, held) - block, BLOCK);
-                }
-                if (limit[step - 1])
-                    sum += tile_fmas(kernel, tile, limit, step == chunk);
+            size_t limit[MOST_ROWS], step;
+            for (size_t r = 0; r < chunk; r++) {
+                const size_t end = kernel->causal ? pos + (first + r) / group + 1 : held;
+                limit[r] = smaller(end < block ? 0 : smaller(end, held) - block, BLOCK);
             }
+            if (limit[chunk - 1] == 0)
+                continue;
+            for (size_t r = 0; r < chunk; r += step) {
+                const struct tile *tile = tile_for(chunk, chunk - r);
+                step = tile->rows;
+                sum += score_fmas(kernel, tile, limit[r + step - 1], step == chunk);
+            }
+            for (size_t r = 0; r < chunk; r++)
+                sum += row_fmas(kernel, limit[r]);
+            sum += plan.exp2 * up(chunk, plan.lanes) / plan.lanes; /* decay */
         }
         sum += (count)chunk * (up(kernel->v_head_dim, plan.lanes) / plan.lanes); /* times 1 / sum */
     }

@@ -19,8 +19,10 @@ double seconds(void) {
 
 #if defined(__x86_64__)
 /* Each register is a chain of its own: enough of them for 2 units with a latency of 5. They start
- * from zero: garbage could be denormal numbers, which are slow. */
-enum { FMA_ROUNDS = 12000, FMA_CHAINS = 12 };
+ * from zero: garbage could be denormal numbers, which are slow. A call takes some milliseconds: the
+ * clock of some CPUs rises for less, and the best of short calls would be a peak that nothing
+ * longer can reach. */
+enum { FMA_ROUNDS = 480000, FMA_CHAINS = 12 };
 #define CHAINS "0,1,2,3,4,5,6,7,8,9,10,11"
 #define FMA_LOOP(r)                                                                                \
     size_t rounds = FMA_ROUNDS;                                                                    \

@@ -6,7 +6,8 @@ return {
   kv_heads = 2,
   max_seq = 600,
   causal = true,
-  tile = { query_rows = 5, score_rows = 3, score_vectors = 1, value_vectors = 1, project_rows = 2 },
+  tile = { query_rows = 5, score_keys = 96, value_keys = 33,
+    score_rows = 3, score_vectors = 1, value_vectors = 1, project_rows = 2 },
   unroll = 4,
   isa = { "scalar", "avx2", "avx512" },
 }
