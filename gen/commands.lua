@@ -64,21 +64,29 @@ function commands.bench(options)
         files[#files + 1] = { name = "bench-" .. path:match("[^/]*$"),
             text = attnc.text(path):gsub('#include "', '#include "bench-') }
     end
+    -- One file holds the kernel and its descriptor, which reaches what is not in the API.
+    local code, sets = {}, {}
     for _, file in ipairs(written) do
-        if file.name == name .. "_dispatch.c" then
-            files[#files + 1] = { name = "bench-kernel.c", text = file.text .. ([[
+        local part = file.name:match("^" .. name .. "_(%w+)%.c$")
+        if not part then
+            files[#files + 1] = file
+        elseif part ~= "selftest" then
+            code[#code + 1] = file.text
+            if part ~= "dispatch" and part ~= "scalar" then
+                sets[#sets + 1] = ("X(%s)"):format(part)
+            end
+        end
+    end
+    files[#files + 1] = { name = "bench-kernel.c", text = table.concat(code) .. ([[
 
 #define ID NAME
 #define K NAME
 #define N UPPER
+#define EACH_SET(X) SETS
 #include "bench-parts.inc"
 const struct parts *const parts[] = { &parts_NAME };
 const size_t parts_count = 1;
-]]):gsub("NAME", name):gsub("UPPER", name:upper()) }
-        elseif file.name ~= name .. "_selftest.c" then
-            files[#files + 1] = file
-        end
-    end
+]]):gsub("NAME", name):gsub("UPPER", name:upper()):gsub("SETS", table.concat(sets, " ")) }
     return name, files, isas
 end
 

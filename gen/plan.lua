@@ -215,6 +215,9 @@ function plan.make(shape, isa)
         if own.value_vectors or rows == p.score_rows then
             fits = math.min(fits, p.value_vectors)
         end
+        if base.row_vectors then
+            fits = math.min(fits, base.row_vectors, base.accumulators // rows)
+        end
         fits = math.max(1, fits)
         local tiles = (panel_vectors + fits - 1) // fits
         return (panel_vectors + tiles - 1) // tiles

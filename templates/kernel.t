@@ -60,7 +60,8 @@ $ local function score_tile(rows, vectors, lines)
 $   local id_tile = ("score_%dx%d"):format(rows, vectors) .. (lines and "_ahead_" .. lines or "")
 $   if score_tiles[id_tile] then return id_tile end
 $   score_tiles[id_tile] = true
-$   local unroll = rows == own.score_rows and own.unroll or math.min(own.unroll, lines and 4 or 8)
+$   -- clang spills longer bodies with prefetches
+$   local unroll = math.min(own.unroll, lines and 4 or rows == own.score_rows and own.unroll or 8)
 
 /* scores of ${rows} rows and ${vectors * W} keys: s[i][j] = sum over d of q[i][d] * k[d][j], in order of d */
 static ${ID}_TILE void ${id}_${id_tile}(const float *q, const float *k, float *s${ahead_parameter(lines)})

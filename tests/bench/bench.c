@@ -510,6 +510,70 @@ static void run_task(struct subject *own, const struct task *task) {
     free(field);
 }
 
+/* ---- one block of keys: what a prefill could reach if nothing had to be fetched or packed ---- */
+
+enum { BLOCK_ROWS = 128 };
+
+static void run_block(struct contender *self) {
+    struct subject *own = self->subject;
+    own->parts->attend_block(BLOCK_ROWS, own->q, (const float *)own->cache + 16, own->out,
+                             own->scratch);
+}
+
+static const struct pass *softmax_of(const struct parts *parts, const char *isa) {
+    for (const struct pass *pass = parts->softmaxes; pass->isa; pass++)
+        if (strcmp(pass->isa, isa) == 0)
+            return pass;
+    return NULL;
+}
+
+/* Its softmax alone; the scores become weights, and those weights again. */
+static void run_softmax(struct contender *self) {
+    static float s[BLOCK_ROWS * SCORE_STRIDE], m[BLOCK_ROWS], l[BLOCK_ROWS * 16], decay[BLOCK_ROWS];
+    static int limit[BLOCK_ROWS];
+    const size_t rows = self->task->n;
+    for (size_t i = 0; i < rows; i++)
+        limit[i] = BLOCK_KEYS;
+    softmax_of(self->subject->parts, self->isa)->run(s, m, l, decay, (int)rows, limit);
+}
+
+static void run_blocks(struct subject *own) { /* its memory holds BLOCK_ROWS and BLOCK_KEYS */
+    const struct kernel *kernel = own->kernel;
+    const size_t wanted = BLOCK_KEYS;
+    struct task task = {.kind = ATTENTION, .name = "block"};
+    struct field *field = room(sizeof *field);
+    for (size_t i = 0; i < own->isa_count; i++) {
+        if (!vectors_of(own->isas[i]) || kernel->use_isa(own->isas[i]) != OK)
+            continue;
+        field->count = 0;
+        kernel->cache_reset(own->cache);
+        kernel->cache_append(own->cache, 0, wanted, own->k, own->v);
+        task.n = own->parts->attend_block(BLOCK_ROWS, own->q, (const float *)own->cache + 16,
+                                          own->out, own->scratch);
+        task.flops = 2 * (double)(task.n * wanted * (kernel->head_dim + kernel->v_head_dim));
+        enter(field, contender(run_block, own, &task, own->isas[i]));
+        const bool alone = softmax_of(own->parts, own->isas[i]) != NULL;
+        if (alone)
+            enter(field, contender(run_softmax, own, &task, own->isas[i]));
+        field->ours = field->count;
+        enter(field, contender(run_fma, own, &task, own->isas[i]))->vectors =
+            vectors_of(own->isas[i]);
+        time_all(field->all, field->count);
+        struct row *row = add_row(&field->all[0], NULL);
+        row->rate = NAN;
+        set_limits(row, field, own->isas[i]);
+        print_row(row, NAN);
+        if (alone) {
+            row = add_row(&field->all[1], "softmax");
+            row->flops = row->rate = NAN;
+            print_row(row, NAN);
+        }
+        for (size_t j = 0; j < field->count; j++)
+            free(field->all[j].times);
+    }
+    free(field);
+}
+
 /* ---- one kernel ---- */
 
 static void list_isas(struct subject *own) {
@@ -561,9 +625,12 @@ static void run_subject(const struct parts *parts) {
     const struct kernel *kernel = own.kernel;
     struct task list[TASKS];
     const size_t count = list_tasks(kernel, list);
-    size_t most = 0, keys = 0, out = 0;
+    const bool block =
+        kernel->capacity >= BLOCK_KEYS && (!options.only || strstr("block", options.only));
+    size_t most = block ? BLOCK_ROWS : 0, keys = block ? BLOCK_KEYS : 0;
+    size_t out = most * o_width(kernel);
     list_isas(&own);
-    if (!count || !own.isa_count)
+    if ((!count && !block) || !own.isa_count)
         return;
     for (size_t i = 0; i < count; i++) {
         most = larger(most, list[i].n);
@@ -589,6 +656,8 @@ static void run_subject(const struct parts *parts) {
         print_subject(&own);
     for (size_t i = 0; i < count; i++)
         run_task(&own, &list[i]);
+    if (block)
+        run_blocks(&own);
     free_weights(&own.source);
     void *all[] = {own.q,   own.k,        own.v,     own.x,       own.mixed,
                    own.out, own.expected, own.cache, own.scratch, own.weights};

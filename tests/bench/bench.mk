@@ -77,10 +77,15 @@ $(peer_objects): $(SUITE_OUT)/bench/%.o: tests/bench/%.c $(SUITE_OUT)/suite.flag
 	@$(CC) $(BENCH_CFLAGS) $(BENCH_CPPFLAGS) -c -o $@ $<
 
 bench_name = $(basename $(notdir $(wildcard out/$*/*.json)))
+# the instruction sets' files, as ones to include and as a list
+bench_sets = $(filter-out dispatch selftest scalar,$(patsubst out/$*/$(bench_name)_%.c,%,\
+	$(wildcard out/$*/$(bench_name)_*.c)))
 $(bench_parts): $(SUITE_OUT)/kernels/%/parts.o: $(SUITE_OUT)/kernels/%/kernel.a \
 		tests/bench/parts.inc tests/bench/parts.h
 	@$(CC) -std=c11 -O2 -Wall -Wextra -Werror -Itests -Itests/bench -x c \
-		-include out/$*/$(bench_name)_dispatch.c -DID=$* -DK=$(bench_name) \
+		-include out/$*/$(bench_name)_dispatch.c \
+		$(bench_sets:%=-include out/$*/$(bench_name)_%.c) \
+		'-DEACH_SET(X)=$(foreach set,$(bench_sets),X($(set)))' -DID=$* -DK=$(bench_name) \
 		-DN=$(shell printf '%s' '$(bench_name)' | tr a-z A-Z) -c -o $@ tests/bench/parts.inc
 
 $(SUITE_OUT)/bench/registry.c: text = \#include "parts.h"\n \
