@@ -50,7 +50,7 @@ endif
 
 check-all: out/setup-check
 	@MAKE='$(MAKE) --no-print-directory' tests/build/summary lint check-generator check-kernels \
-		check-foreign-all check-build-all check-bench check-objects check-story
+		check-foreign-all check-build-all check-bench check-objects-all check-story
 
 lint_c = $(wildcard gen/*.c tests/*.c tests/*/*.c examples/*/*.c)
 # The benchmarks' peers are libraries that a check does not need.

@@ -18,7 +18,9 @@
 --   factor          optional: the type that one float of a row has in the tiles, if not a vector
 --   registers       how many of them there are
 --   fused           whether fma rounds once; if not, fma and mul keep every product apart from sums
---   tiles           sizes of the register tiles, see gen/plan.lua
+--   tiles           sizes of the register tiles: score_rows x score_vectors, and so on; the sums
+--                   (accumulators) that fit; row_vectors: where compilers need room, the most
+--                   vectors of one row, and no tile then has more sums than fit
 --   test            how the tests run it: {native=true} or {compile=, run=}, words of a command
 --   ops             operation -> pattern of an expression; see `operations` below
 --   helpers         optional: functions of the written file that the patterns use, in order:

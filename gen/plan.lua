@@ -212,16 +212,14 @@ function plan.make(shape, isa)
     end
     p.query_stride = line(shape.head_dim)
     -- vectors of a value tile of so many rows, in a panel of so many vectors: as few tiles as the
-    -- registers allow, a vector of each and a broadcast besides and some to spare, alike in width
+    -- registers allow, a vector of each and a broadcast besides, alike in width
     function p.value_tile(rows, panel_vectors)
-        local fits = (isa.registers - isa.registers // 8) // (rows + 1)
-        if rows == p.score_rows then
-            fits = p.value_vectors
-        elseif rows == 1 then
-            fits = math.min(isa.registers - 3, base.row_vectors or isa.registers)
+        local fits = rows == 1 and isa.registers - 3 or (isa.registers - 2) // (rows + 1)
+        if own.value_vectors or rows == p.score_rows then
+            fits = math.min(fits, p.value_vectors)
         end
-        if own.value_vectors then
-            fits = math.min(fits, own.value_vectors)
+        if base.row_vectors then
+            fits = math.min(fits, base.row_vectors, base.accumulators // rows)
         end
         fits = math.max(1, fits)
         local tiles = (panel_vectors + fits - 1) // fits

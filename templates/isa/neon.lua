@@ -19,8 +19,8 @@ return {
         run = "qemu-aarch64 -cpu max",
     },
     -- 5 x 4 accumulators, 4 vectors of keys and a broadcast: 20 FMAs for 9 loads, and 7 registers
-    -- left for loads ahead of their use. 6 x 4 spilled, by gcc and clang; 8 x 3 vectors would straddle
-    -- tiles of 32 keys. One row of 16 vectors spilled too.
+    -- left for loads ahead of their use. 6 x 4 spilled, by gcc and clang; 8 x 3 vectors would
+    -- straddle tiles of 32 keys. One row of 16 vectors spilled too.
     tiles = {
         score_rows = 5,
         score_vectors = 4,

@@ -33,7 +33,8 @@ for index, bits in ipairs { 128, 256, 512 } do
             run = ("qemu-riscv64 -cpu rv64,v=true,vlen=%d,vext_spec=v1.0"):format(bits),
         },
         -- 6 rows and 28 of 32 registers either way: 6 x 2 groups of two and 2 of keys, 6 x 4 and 4.
-        -- A broadcast costs no register and no instruction: the other factor is a scalar.
+        -- A broadcast costs no register and no instruction: the other factor is a scalar. One row
+        -- takes half the registers for sums, the others for weights.
         tiles = {
             score_rows = 6,
             score_vectors = 4 // group,

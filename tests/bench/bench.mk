@@ -111,5 +111,8 @@ out/check/test_bench: tests/bench/test_bench.c
 check-objects: attnc
 	@tests/bench/objects
 
-.PHONY: check-bench check-objects bench run-bench setup-bench bench-peers run-bench-peers setup-peers
+check-objects-all: attnc
+	@tests/bench/objects --all
+
+.PHONY: check-bench check-objects check-objects-all bench run-bench setup-bench bench-peers run-bench-peers setup-peers
 -include $(peer_objects:.o=.d) $(SUITE_OUT)/bench/registry.d
