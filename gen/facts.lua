@@ -62,8 +62,36 @@ function Reader:value(name)
     return self.values[name]
 end
 
+local function is_array(value)
+    return type(value) == "table" and (getmetatable(value) or {}).__name == "array"
+end
+
+--- Whether a value of the config is an object.
+function facts.is_object(value)
+    return type(value) == "table" and value ~= facts.null and not is_array(value)
+end
+
+-- A value as JSON on one line.
+local function json(value)
+    if value == facts.null or type(value) ~= "table" then
+        return value == facts.null and "null" or spec.literal(value)
+    end
+    local items = {}
+    if is_array(value) then
+        for i, item in ipairs(value) do
+            items[i] = json(item)
+        end
+        return "[" .. table.concat(items, ", ") .. "]"
+    end
+    for key, item in pairs(value) do
+        items[#items + 1] = spec.literal(key) .. ": " .. json(item)
+    end
+    table.sort(items)
+    return "{" .. table.concat(items, ", ") .. "}"
+end
+
 local function shown(value)
-    local text = value == facts.null and "null" or spec.literal(value)
+    local text = json(value)
     return #text > 60 and text:sub(1, 57) .. "..." or text
 end
 
@@ -116,7 +144,7 @@ function Reader:part(name, instead)
     local value = self.values[name]
     if value == nil then
         self:missing(name, "this model has a part of that name; it takes an object")
-    elseif type(value) ~= "table" or value == facts.null or #value > 0 then
+    elseif not facts.is_object(value) then
         self:refuse(name, value, "it takes an object")
     end
     return setmetatable({ file = self.file, values = value, path = self.path .. name .. ".",
@@ -137,11 +165,15 @@ end
 
 -- Each kind: what it takes in words; (value) -> the value as a fact, or nil.
 local kinds = {
-    size = { "a whole number from 1 to 1073741824", function(value)
-        return math.type(value) == "integer" and value >= 1 and value <= 1 << 30 and value or nil
+    -- products of three of them fit an integer
+    size = { "a whole number from 1 to 1048576", function(value)
+        return math.type(value) == "integer" and value >= 1 and value <= 1 << 20 and value or nil
     end },
-    count = { "a whole number from 0 to 1073741824", function(value)
-        return math.type(value) == "integer" and value >= 0 and value <= 1 << 30 and value or nil
+    count = { "a whole number from 0 to 1048576", function(value)
+        return math.type(value) == "integer" and value >= 0 and value <= 1 << 20 and value or nil
+    end },
+    length = { "a whole number from 1 to 1073741824", function(value)
+        return math.type(value) == "integer" and value >= 1 and value <= 1 << 30 and value or nil
     end },
     number = { "a number above 0", function(value)
         return finite(value) and value > 0 and value or nil
@@ -153,8 +185,7 @@ local kinds = {
         return type(value) == "string" and value or nil
     end },
     list = { "an array", function(value)
-        return type(value) == "table" and value ~= facts.null
-            and (#value > 0 or next(value) == nil) and value or nil
+        return is_array(value) and value or nil
     end },
     activation = { "one of gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, quick_gelu, relu, "
         .. "relu2, silu, swish", function(value)
@@ -170,7 +201,8 @@ local function constructor(kind, required)
 end
 
 facts.size, facts.must = constructor("size"), constructor("size", true)
-facts.count, facts.number = constructor("count"), constructor("number")
+facts.count, facts.length = constructor("count"), constructor("length")
+facts.number = constructor("number")
 facts.flag, facts.word = constructor("flag"), constructor("word")
 facts.list, facts.activation = constructor("list"), constructor("activation")
 
@@ -280,10 +312,13 @@ function methods:refuse(names, wrong)
     self._reader:refuse(spelling, value, wrong)
 end
 
---- The key (first spelling) that the fact `name` is read from.
+--- The spellings of the key that the fact `name` is read from; a type whose rule is a function says
+-- them in key_names.
 function methods:key_of(name)
     for _, rules in ipairs(self._layers) do
-        if type(rules[name]) == "table" and rules[name].is_key then
+        if rules.key_names and rules.key_names[name] then
+            return rules.key_names[name]
+        elseif type(rules[name]) == "table" and rules[name].is_key then
             return rules[name].names
         end
     end
@@ -330,7 +365,7 @@ end
 function scaling_kinds.dynamic(r, f)
     local factor = scale_key(r, "number", "factor")
     return { type = "dynamic", factor = factor,
-        original_max_position_embeddings = scale_key(r, "size",
+        original_max_position_embeddings = scale_key(r, "length",
             "original_max_position_embeddings", NONE) or f.longest },
         "dynamic x" .. facts.plain(factor)
 end
@@ -340,7 +375,7 @@ function scaling_kinds.llama3(r, f)
     s.factor = scale_key(r, "number", "factor")
     s.low_freq_factor = scale_key(r, "number", "low_freq_factor")
     s.high_freq_factor = scale_key(r, "number", "high_freq_factor")
-    s.original_max_position_embeddings = scale_key(r, "size", "original_max_position_embeddings")
+    s.original_max_position_embeddings = scale_key(r, "length", "original_max_position_embeddings")
     if s.high_freq_factor <= s.low_freq_factor then
         r:refuse("high_freq_factor", ("not above low_freq_factor = %s"):format(
             facts.plain(s.low_freq_factor)))
@@ -361,7 +396,7 @@ function scaling_kinds.yarn(r, f)
     s.factor = scale_key(r, "number", "factor")
     s.beta_fast = scale_key(r, "number", "beta_fast", 32)
     s.beta_slow = scale_key(r, "number", "beta_slow", 1)
-    s.original_max_position_embeddings = scale_key(r, "size",
+    s.original_max_position_embeddings = scale_key(r, "length",
         "original_max_position_embeddings", NONE) or f.longest
     if not r:read(facts.flag("truncate", true)) then
         s.truncate = false
@@ -399,8 +434,9 @@ function scaling_kinds.longrope(r, f)
         end
         s[name] = list
     end
-    local original = f:read(facts.size("original_max_position_embeddings", NONE, NONE))
-        or scale_key(r, "size", "original_max_position_embeddings", NONE)
+    local original = f:read(facts.length("original_max_position_embeddings", NONE, NONE),
+        "original")
+        or scale_key(r, "length", "original_max_position_embeddings", NONE)
     local factor = original and f.longest / original or scale_key(r, "number", "factor")
     s.original_max_position_embeddings = original or f.longest
     local magnitude = scale_key(r, "number", "attention_factor", NONE)
@@ -429,7 +465,7 @@ local function rope_object(f)
     for _, name in ipairs { "rope_parameters", "rope_scaling" } do
         local given = reader:value(name)
         if given ~= nil and given ~= facts.null then
-            if type(given) ~= "table" or #given > 0 then
+            if not facts.is_object(given) then
                 reader:refuse(name, given, "it takes an object or null")
             elseif next(given) == nil then
                 given = nil -- as good as null
@@ -484,7 +520,7 @@ function facts.rope(f)
     local standard = f.rope_standard
     if object and (f.scaled ~= false or by_layer) then
         local kind = object:read(facts.word("rope_type type", by_layer and "default"
-            or object:reader():value("rope_theta") and "default" or nil, "default"))
+            or object:reader():value("rope_theta") and "default" or nil))
         local read = scaling_kinds[kind]
         if kind ~= "default" and not read then
             object:refuse("rope_type type", "unknown; it takes default, linear, dynamic, llama3, "

@@ -406,6 +406,8 @@ static void push_json(lua_State *lua, json_t *value, int null) {
         break;
     case JSON_ARRAY:
         lua_newtable(lua);
+        luaL_newmetatable(lua, "array"); /* so that an empty one is no object */
+        lua_setmetatable(lua, -2);
         json_array_foreach(value, i, item) {
             push_json(lua, item, null);
             lua_rawseti(lua, -2, (lua_Integer)i + 1);
@@ -428,8 +430,8 @@ static void push_json(lua_State *lua, json_t *value, int null) {
     }
 }
 
-/* attnc.parse_json(text, null) -> table or array | nil, message. `null` stands for null; without it a
- * null is nothing. */
+/* attnc.parse_json(text, null) -> table or array | nil, message. `null` stands for null; without it
+ * a null is nothing. An array has a metatable whose __name is "array". */
 static int host_parse_json(lua_State *lua) {
     size_t size;
     json_error_t error;

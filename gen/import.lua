@@ -44,8 +44,8 @@ local function model_name(file, model_type)
     return name
 end
 
--- A config without model_type: by keys that only one kind of file has; else, as the library that
--- wrote it did, by a type's name in the file's or directory's name, the longest one.
+-- A config without model_type: by keys that only one kind of file has, or, as the library that
+-- wrote it does, by the type's name in the file's or directory's name.
 local function guess_type(reader)
     for _, row in ipairs(models.by_keys) do
         local all = true
@@ -57,13 +57,11 @@ local function guess_type(reader)
         end
     end
     local place = (reader.file:match("[^/]*/?[^/]*$") or ""):lower()
-    local best
-    for _, name in ipairs(import.types()) do
-        if place:find(name, 1, true) and (not best or #name > #best) then
-            best = name
+    for _, name in ipairs(models.by_name) do
+        if place:find(name, 1, true) then
+            return name, "the file's name"
         end
     end
-    return best, "the file's name"
 end
 
 local function find_type(reader, standard, allowed)
@@ -152,7 +150,7 @@ function import.read(file, text)
     local values, message = attnc.parse_json(text, facts.null)
     if message then
         return nil, ("%s: %s"):format(shown, (message:gsub("%c", "?")))
-    elseif type(values) ~= "table" or values == facts.null or #values > 0 then
+    elseif not facts.is_object(values) then
         return nil, shown .. ": not a model's configuration; it takes a JSON object"
     end
     local model = { file = file, components = {} }
@@ -383,7 +381,8 @@ local function spec_fields(f, name, options)
             layout = rope.layout,
             scaling = scaling,
         },
-        qk_norm = f.qk_norm,
+        qk_norm = f.qk_norm or nil,
+        clip_qkv = f.clip_qkv,
         qkv_bias = f.qkv_bias ~= false or nil,
         o_bias = f.o_bias or nil,
         weights_layout = f.weights_layout,
@@ -399,13 +398,20 @@ local function comment(lines, format, ...)
     lines[#lines + 1] = "-- " .. format:format(...):gsub("%c", "?")
 end
 
-local function spec_text(model, component, variant, fields, options)
-    local f, lines = variant.facts, {}
+local function all_or_some(use)
+    local layers, count = use.variant.layers, use.component.layers
+    return #layers == count and ("all %d layers"):format(count)
+        or ("layers %s of %d"):format(layer_list(layers), count)
+end
+
+local function spec_text(model, uses, fields, options)
+    local f, lines = uses[1].variant.facts, {}
     comment(lines, "Written by attnc %s: %s", attnc.version, options.command)
     comment(lines, "Importing again replaces this file as long as the line above stands in it.")
-    comment(lines, "%s (%s), %s: %s", model.name, model.type, variant.label or component.label,
-        #variant.layers == component.layers and ("all %d layers"):format(component.layers)
-        or ("layers %s of %d"):format(layer_list(variant.layers), component.layers))
+    for _, use in ipairs(uses) do
+        comment(lines, "%s (%s), %s: %s", model.name, model.type,
+            use.variant.label or use.component.label, all_or_some(use))
+    end
     comment(lines, "block: norm %s, feed-forward %s, %d wide", f.norm, f.ffn_act, f.ffn_width)
     if f.qkv_bias ~= true and f.qkv_bias ~= false then
         comment(lines, "biases of %s; the others are zeros", f.qkv_bias)
@@ -470,7 +476,7 @@ function import.specs(model, options)
         assert(not names[name], name)
         names[name] = true
         local fields = spec_fields(each.variant.facts, name, options)
-        local text = spec_text(model, each.component, each.variant, fields, options)
+        local text = spec_text(model, each.uses, fields, options)
         local file = name .. ".lua"
         local shape, problem = spec.load { file = file, text = text, sets = {} }
         specs[i] = { name = name, file = file, text = text, uses = each.uses, fields = fields,
@@ -494,10 +500,7 @@ function import.report(model, specs)
         add("%s", each.file)
         for _, use in ipairs(each.uses) do
             add("  %-13s %s: %s", "used by", use.variant.label or use.component.label,
-                #use.variant.layers == use.component.layers
-                and ("all %d layers"):format(use.component.layers)
-                or ("layers %s of %d"):format(layer_list(use.variant.layers),
-                    use.component.layers))
+                all_or_some(use))
         end
         add("  %-13s %d query heads, %d key/value heads, head_dim %d%s (%s), d_model %d", "shape",
             f.heads, f.kv_heads, f.head_dim, f.v_head_dim ~= f.head_dim

@@ -39,7 +39,8 @@ static const char help[] =
     "                       (import: the specs' isa, default scalar,avx2,avx512)\n"
     "  --set FIELD=VALUE    instead of the spec's value; may be given again\n"
     "  --single-file        header and code in one file\n"
-    "  --seq N              import: exactly N positions (default: up to as many as the config says)\n"
+    "  --seq N              import: exactly N positions (default: up to as many as the config "
+    "says)\n"
     "  --json               info or bench as JSON; import: what was read, and no specs unless -o\n"
     "  --templates DIR      use these templates, not the built-in ones\n"
     "  --version, --help\n"
@@ -520,8 +521,8 @@ static bool parse_length(const char *text, long *length) {
 }
 
 static int run(int argc, char **argv, struct options *options) {
-    static const char *const spelled[] = {"-o",     "--isa",      "--set", "--single-file",
-                                          "--json", "--templates",  "--seq"};
+    static const char *const spelled[] = {"-o",     "--isa",       "--set", "--single-file",
+                                          "--json", "--templates", "--seq"};
     for (int c; (c = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1;) {
         if (optarg != NULL && optarg[0] == 0)
             return usage_error("an option's %s is empty", "value");

@@ -3,15 +3,15 @@
 -- models.types[model_type]  a table of facts (gen/facts.lua). What an attention must have: d_model,
 --   heads, kv_heads, head_dim, v_head_dim, layers, causal, position (text), scale, scale_text,
 --   qkv_bias and o_bias (true, false, or which), norm, ffn_act (texts), ffn_width. What it may
---   have: rope, alibi, relative_bias, window, window_right, softcap, sinks, qk_norm, mla, mask, and
---   source_width, source_tokens or source_seq (cross attention); max_seq (up to so many positions),
---   table_seq (no more than these have a learned position), tokens (exactly so many, by
+--   have: rope, alibi, relative_bias, window, window_right, softcap, sinks, qk_norm, clip_qkv, mla,
+--   mask, source_width, source_tokens or source_seq (cross attention), max_seq (up to so many
+--   positions), table_seq (no more than these have a learned position), tokens (exactly so many, by
 --   tokens_from); variants (layers that differ: {layers, label, suffix, facts}); one_row (the
 --   window in words where all variants share a row); note.
 --   components: attentions of several kinds, each with facts of its own in front of the type's.
 --   parts: nested configs of types of their own. defaults: those of the configuration class.
 -- models.refused[model_type] why it cannot be read
--- models.by_keys             types whose files carry no model_type
+-- models.by_keys, .by_name   types whose files may carry no model_type
 -- models.shown               fields of a spec that the report puts into words
 --
 -- The defaults are those of the configuration classes of Hugging Face's transformers; where its
@@ -20,7 +20,8 @@
 local facts = require "facts"
 
 local NONE = facts.null
-local size, must, number, flag = facts.size, facts.must, facts.number, facts.flag
+local size, must, length, number = facts.size, facts.must, facts.length, facts.number
+local flag = facts.flag
 local word, list, activation = facts.word, facts.list, facts.activation
 
 local models = { types = {}, refused = {} }
@@ -183,7 +184,7 @@ end
 
 -- The window of sliding layers by a key; the others have none.
 local function window_of_layers(default)
-    local key = size("sliding_window", default, NONE)
+    local key = length("sliding_window", default, NONE)
     return function(f)
         local window = f:read(key)
         if f.sliding and not window then
@@ -222,7 +223,7 @@ local modern = like(attention, {
     ffn_width = must "intermediate_size",
     kv_heads = size("num_key_value_heads", NONE, fact "heads"),
     head_dim = size("head_dim", NONE, facts.share),
-    max_seq = size "max_position_embeddings",
+    max_seq = length "max_position_embeddings",
     act = activation "hidden_act",
     gated = true,
     causal = true,
@@ -262,9 +263,10 @@ end
 
 types.llama = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048))
 types.mistral = with(modern, sized(4096, 32, 32, 14336, 131072, { kv_heads = 8 }),
-    { window = size("sliding_window", 4096, NONE) })
-types.mixtral = with(modern, sized(4096, 32, 32, 14336, 131072, { kv_heads = 8, theta = 1e6 }), {
-    window = size("sliding_window", NONE, NONE),
+    { window = length("sliding_window", 4096, NONE) })
+types.mixtral = with(modern, sized(4096, 32, 32, 14336, 131072, { kv_heads = 8 }), {
+    theta_key = function() return number "rope_theta" end, -- 1000000 or 10000, by version
+    window = length("sliding_window", NONE, NONE),
     note = function(f)
         return ("ffn width is per expert (%d, top %d)"):format(f:read(size("num_local_experts", 8)),
             f:read(size("num_experts_per_tok", 2)))
@@ -275,14 +277,14 @@ types.mixtral = with(modern, sized(4096, 32, 32, 14336, 131072, { kv_heads = 8, 
 local qwen_windows = {
     variants = split(function(i, f)
         return f:read(flag("use_sliding_window", false))
-            and f:read(size("sliding_window", 4096, NONE)) ~= nil
+            and f:read(length("sliding_window", 4096, NONE)) ~= nil
             and i >= f:read(facts.count("max_window_layers", 28))
     end, function(f, kinds, found)
         local variants = sliding_and_full(f, kinds, found)
         return { variants[2], variants[1] }
     end),
     window = function(f)
-        local window = f:read(size("sliding_window", 4096, NONE))
+        local window = f:read(length("sliding_window", 4096, NONE))
         if f.sliding and not (window and f:read(flag("use_sliding_window", false))) then
             f:refuse("layer_types", "it has sliding layers, but there is no window in use")
         end
@@ -294,7 +296,14 @@ types.qwen2 = with(modern, qwen_windows, sized(4096, 32, 32, 22016, 32768, { kv_
     qkv_bias = true,
     note = "qkv bias is not in the config",
 })
-types.qwen2_moe = with(types.qwen2, sized(2048, 16, 24, 1408, 32768, { kv_heads = 16 }), {
+-- Which layers of the mixtures would slide differs among versions.
+local no_windows = {
+    variants = false,
+    window = facts.only(flag("use_sliding_window", false), false,
+        "sliding layers are not read for this model type; it takes false"),
+}
+types.qwen2_moe = with(types.qwen2, no_windows,
+    sized(2048, 16, 24, 1408, 32768, { kv_heads = 16 }), {
     qkv_bias = flag("qkv_bias", true),
     ffn_width = must "moe_intermediate_size",
     note = "ffn width is per expert",
@@ -305,13 +314,17 @@ types.qwen3 = with(modern, qwen_windows, any_bias,
         qk_norm = rms_per_head,
         note = "qk-norm implied by model_type",
     })
-types.qwen3_moe = with(types.qwen3, sized(2048, 32, 24, 768, 32768, { kv_heads = 4,
+types.qwen3_moe = with(types.qwen3, no_windows, sized(2048, 32, 24, 768, 32768, { kv_heads = 4,
     head_dim = NONE }), {
     ffn_width = must "moe_intermediate_size",
     note = "ffn width is per expert; qk-norm implied by model_type",
 })
 
-types.gemma = with(modern, any_bias,
+local one_direction = {
+    bidirectional = facts.only(flag("use_bidirectional_attention", false, false), false,
+        "attention in both directions is not read for this model type; it takes false"),
+}
+types.gemma = with(modern, any_bias, one_direction,
     sized(3072, 16, 28, 24576, 8192, { kv_heads = 16, head_dim = 256 }), {
         -- hidden_act is read as tanh's, whatever it says
         act = activation("hidden_activation", "gelu_tanh", "gelu_tanh"),
@@ -321,7 +334,7 @@ types.gemma = with(modern, any_bias,
 
 local function alternating(i) return i % 2 == 0 end
 
-types.gemma2 = with(modern, any_bias, scale_by_scalar("query_pre_attn_scalar", 256),
+types.gemma2 = with(modern, any_bias, one_direction, scale_by_scalar("query_pre_attn_scalar", 256),
     sized(2304, 8, 26, 9216, 8192, { kv_heads = 4, head_dim = 256 }), {
         act = activation "hidden_activation",
         defaults = { act = "gelu_tanh" },
@@ -334,7 +347,7 @@ types.gemma2 = with(modern, any_bias, scale_by_scalar("query_pre_attn_scalar", 2
             for i = 0, f.layers - 1 do
                 table.insert(found[kinds[i] == "sliding_attention"], i)
             end
-            local window = f:read(size("sliding_window", 4096))
+            local window = f:read(length("sliding_window", 4096))
             if every(f, function(i) return kinds[i] == "full_attention" end) == 2 then
                 return ("%d on even layers, none on odd"):format(window)
             end
@@ -349,7 +362,8 @@ local function sliding_pattern(names, default)
     return function(i, f) return (i + 1) % f:read(key) ~= 0 end
 end
 
-types.gemma3_text = with(modern, any_bias, scale_by_scalar("query_pre_attn_scalar", 256),
+types.gemma3_text = with(modern, any_bias, one_direction,
+    scale_by_scalar("query_pre_attn_scalar", 256),
     sized(2304, 8, 26, 9216, 131072, { kv_heads = 4, head_dim = 256 }), {
         act = activation "hidden_activation",
         defaults = { act = "gelu_tanh" },
@@ -365,8 +379,6 @@ types.gemma3_text = with(modern, any_bias, scale_by_scalar("query_pre_attn_scala
         theta_marked = false,
         scaled = function(f) return not f.sliding end,
         qk_norm = qk_norm("rmsnorm", "head", "rms_norm_eps", 1e-6, { unit_offset = true }),
-        bidirectional = facts.only(flag("use_bidirectional_attention", false, false), false,
-            "attention in both directions is not read for this model type; it takes false"),
     })
 
 types.phi = with(modern, sized(2048, 32, 24, 8192, 2048), {
@@ -386,7 +398,7 @@ types["phi-msft"] = with(types.phi, sized(1024, 16, 20, nil, 2048), {
     layers = must "n_layer",
     kv_heads = size("n_head_kv", NONE, fact "heads"),
     head_dim = facts.share,
-    max_seq = size "n_positions",
+    max_seq = length "n_positions",
     ffn_width = times("n_inner", 4),
     act = activation("activation_function", "gelu_tanh"),
     rotary_dim = function(f)
@@ -395,9 +407,9 @@ types["phi-msft"] = with(types.phi, sized(1024, 16, 20, nil, 2048), {
     qk_norm = false,
     theta_marked = false, -- no key for it
 })
-types.phi3 = with(modern, sized(3072, 32, 32, 8192, 4096), {
+types.phi3 = with(modern, sized(3072, 32, 32, 8192, 4096, { original = 4096 }), {
     rotary_dim = facts.rotary_share(number("partial_rotary_factor", 1.0)),
-    window = size("sliding_window", NONE, NONE),
+    window = length("sliding_window", NONE, NONE),
     note = "fused qkv_proj [q|k|v]",
 })
 
@@ -407,7 +419,7 @@ types.starcoder2 = with(modern, sized(3072, 24, 30, 12288, 4096, { kv_heads = 2,
     qkv_bias = flag("use_bias", true),
     o_bias = flag("use_bias", true),
     norm = "layernorm-pre",
-    window = size("sliding_window", NONE, NONE),
+    window = length("sliding_window", NONE, NONE),
 })
 
 types.cohere = with(modern, any_bias, sized(8192, 64, 40, 22528, 8192), {
@@ -431,8 +443,7 @@ types.cohere2 = with(modern, any_bias, sized(8192, 64, 40, 22528, 8192), {
 
 types.olmo = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048), {
     norm = "layernorm-pre(no weight)",
-    clip = facts.only(number("clip_qkv", NONE, NONE), nil,
-        "clipped q, k and v are not supported; it takes null"),
+    clip_qkv = number("clip_qkv", NONE, NONE),
 })
 local rms_full = qk_norm("rmsnorm", "full", "rms_norm_eps", 1e-5)
 types.olmo2 = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048), {
@@ -472,7 +483,7 @@ types.smollm3 = with(modern, any_bias, sized(2048, 16, 36, 11008, 32768, { kv_he
         local given = f:read(list("no_rope_layers", NONE, NONE))
         local interval = f:read(size("no_rope_layer_interval", 4))
         local slides = f:read(flag("use_sliding_window", false))
-            and f:read(size("sliding_window", NONE, NONE)) ~= nil
+            and f:read(length("sliding_window", NONE, NONE)) ~= nil
         local turns = {}
         if given and #given < f.layers then
             f:refuse("no_rope_layers", ("%d of them for num_hidden_layers = %d layers"):format(
@@ -487,7 +498,7 @@ types.smollm3 = with(modern, any_bias, sized(2048, 16, 36, 11008, 32768, { kv_he
             turns[i] = not given and (i + 1) % interval ~= 0 or value == 1
         end
         local kinds = layer_kinds(f, function(i) return slides and not turns[i] end)
-        local variants = {}
+        local n, variants = every(f, function(i) return not turns[i] end), {}
         for _, kind in ipairs { { true, false }, { true, true }, { false, false }, { false, true } }
         do
             local layers = {}
@@ -497,8 +508,12 @@ types.smollm3 = with(modern, any_bias, sized(2048, 16, 36, 11008, 32768, { kv_he
                 end
             end
             local suffix = (kind[1] and "rope" or "nope") .. (kind[2] and "_local" or "")
+            local which = facts.layer_list(layers)
+            if n then
+                which = kind[1] and ("%d of %d"):format(n - 1, n) or "every " .. ordinal(n)
+            end
             variants[#variants + 1] = { layers = layers, suffix = suffix,
-                label = ("%s layers (%s)"):format(suffix:gsub("_", " "), facts.layer_list(layers)),
+                label = ("%s layers (%s)"):format(suffix:gsub("_", " "), which),
                 facts = { turns = kind[1], sliding = kind[2] } }
         end
         return variants
@@ -600,7 +615,7 @@ local gpt2 = with(attention, {
     d_model = must "n_embd hidden_size",
     heads = must "n_head num_attention_heads",
     layers = must "n_layer num_hidden_layers",
-    max_seq = size "n_positions max_position_embeddings",
+    max_seq = length "n_positions max_position_embeddings",
     ffn_width = times("n_inner", 4),
     act = activation "activation_function",
     causal = true,
@@ -654,7 +669,7 @@ types.gpt_neo = with(attention, unscaled, sized(2048, 16, 24, nil, 2048, { act =
     d_model = must "hidden_size",
     heads = must "num_heads num_attention_heads",
     layers = must "num_layers num_hidden_layers",
-    max_seq = size "max_position_embeddings",
+    max_seq = length "max_position_embeddings",
     ffn_width = times("intermediate_size", 4),
     act = activation "activation_function",
     causal = true,
@@ -702,7 +717,7 @@ types.gpt_neo = with(attention, unscaled, sized(2048, 16, 24, nil, 2048, { act =
         end
         return variants
     end,
-    window = function(f) return f.sliding and f:read(size("window_size", 256)) end,
+    window = function(f) return f.sliding and f:read(length("window_size", 256)) end,
 })
 types.gpt_neox = with(modern, sized(6144, 64, 44, 24576, 2048, { act = "gelu" }), {
     kv_heads = fact "heads",
@@ -722,7 +737,7 @@ types.opt = with(attention, sized(768, 12, 12, 3072, 2048, { act = "relu" }), {
     heads = must "num_attention_heads",
     layers = must "num_hidden_layers",
     ffn_width = must "ffn_dim",
-    max_seq = size "max_position_embeddings",
+    max_seq = length "max_position_embeddings",
     act = activation "activation_function",
     causal = true,
     position = "learned(offset 2)",
@@ -739,7 +754,7 @@ types.bloom = with(attention, sized(64, 8, 2), {
     d_model = must "hidden_size n_embed",
     heads = must "n_head num_attention_heads",
     layers = must "n_layer num_hidden_layers",
-    max_seq = size("seq_length", NONE, NONE),
+    max_seq = length("seq_length", NONE, NONE),
     ffn_width = function(f) return 4 * f.d_model end, -- n_inner is not looked at
     act = "gelu_tanh",
     causal = true,
@@ -767,7 +782,7 @@ types.falcon = with(attention, sized(4544, 71, 32, nil, 2048), {
         end
         return f:read(size("num_kv_heads n_head_kv", NONE, fact "heads"))
     end,
-    max_seq = size "max_position_embeddings",
+    max_seq = length "max_position_embeddings",
     ffn_width = times("ffn_hidden_size", 4),
     act = activation("activation", "gelu"),
     causal = true,
@@ -789,6 +804,7 @@ types.falcon = with(attention, sized(4544, 71, 32, nil, 2048), {
         end
         return f:read(flag("parallel_attn", true)) and "parallel, one LN" or ""
     end,
+    key_names = { kv_heads = "num_kv_heads n_head_kv" },
     defaults = { new_architecture = false },
 })
 types.RefinedWebModel = types.falcon
@@ -807,11 +823,12 @@ types.mpt = with(attention, sized(2048, 16, 24, nil, 2048), {
     d_model = must "d_model hidden_size",
     heads = must "n_heads num_attention_heads",
     layers = must "n_layers num_hidden_layers",
-    max_seq = size "max_seq_len",
+    max_seq = length "max_seq_len",
     ffn_width = function(f) return f:read(size("expansion_ratio", 4)) * f.d_model end,
     act = "gelu",
     causal = true,
     part = mpt_part,
+    clip_qkv = function(f) return (f.part:read(number("clip_qkv", NONE, NONE))) end,
     alibi = function(f)
         facts.only(word("attn_type", "multihead_attention"), "multihead_attention",
             "not supported; it takes multihead_attention")(f.part)
@@ -819,8 +836,6 @@ types.mpt = with(attention, sized(2048, 16, 24, nil, 2048), {
             .. "it takes true")(f.part)
         facts.only(flag("prefix_lm", false), false, "not supported; it takes false")(f.part)
         facts.only(flag("qk_ln", false), false, "not supported; it takes false")(f.part)
-        facts.only(number("clip_qkv", NONE, NONE), nil,
-            "clipped q, k and v are not supported; it takes null")(f.part)
         local most = f.part:read(number("alibi_bias_max", 8))
         return most == 8 or { bias_max = most }
     end,
@@ -867,7 +882,7 @@ types["llama2.c"] = with(modern, sized(4096, 32, 32), {
     layers = must "n_layers",
     kv_heads = size("n_kv_heads", NONE, fact "heads"),
     head_dim = facts.share,
-    max_seq = size("max_seq_len", NONE, NONE),
+    max_seq = length("max_seq_len", NONE, NONE),
     -- two thirds of four times the width, up to a multiple, which its training and its model
     -- choose differently where the file does not say
     ffn_width = function(f)
@@ -890,6 +905,8 @@ types["llama2.c"] = with(modern, sized(4096, 32, 32), {
     unscaled = facts.only(flag("use_scaled_rope", false), false,
         "how positions are scaled is not in this file; it takes false"),
 })
+-- The first RoBERTa files have none either, and are told by their name.
+models.by_name = { "xlm-roberta", "roberta" }
 models.by_keys = {
     { type = "llama2.c", keys = "dim n_layers n_heads norm_eps" },
     { type = "nanogpt", keys = "n_layer n_head n_embd block_size" },
@@ -903,7 +920,7 @@ local bert = with(attention, sized(768, 12, 12, 3072, 512, { act = "gelu" }), {
     heads = must "num_attention_heads",
     layers = must "num_hidden_layers",
     ffn_width = must "intermediate_size",
-    max_seq = size "max_position_embeddings",
+    max_seq = length "max_position_embeddings",
     act = activation "hidden_act",
     causal = flag("is_decoder", false),
     position = "learned",
@@ -921,7 +938,7 @@ types.bert = bert
 types.roberta = with(bert, {
     position = "learned(offset 2)",
     max_seq = function(f)
-        local rows = f:read(size("max_position_embeddings", 512))
+        local rows = f:read(length("max_position_embeddings", 512))
         if rows < 3 then
             f:refuse("max_position_embeddings", "two positions are for padding; it takes 3 or more")
         end
@@ -975,11 +992,11 @@ types.modernbert = with(modern, sized(768, 12, 22, 1152, 8192), {
     window_right = fact "window",
     -- local_attention counts both sides
     window = function(f)
-        return f.sliding and f:read(size("local_attention", 128)) // 2 + 1
+        return f.sliding and f:read(length("local_attention", 128)) // 2 + 1
     end,
     window_text = function(f)
         return f.sliding and ("bidirectional, %d each side (local_attention %d is the total)")
-            :format(f.window - 1, f:read(size("local_attention", 128))) or nil
+            :format(f.window - 1, f:read(length("local_attention", 128))) or nil
     end,
     theta_key = function(f)
         return f.sliding and number("local_rope_theta", 10000)
@@ -991,11 +1008,11 @@ types.modernbert = with(modern, sized(768, 12, 22, 1152, 8192), {
     end,
 })
 
--- Patches of an image; `more` is how many positions come before them.
+-- Patches of an image; `more` is how many positions come before them. image, patch: the defaults.
 local function patches(image, patch, more)
     return function(f)
         local given = f:reader():value("image_size")
-        local sides = type(given) == "table" and given ~= NONE and given or nil
+        local sides = type(given) == "table" and given ~= NONE and given or nil -- two of them
         local one = not sides and f:read(size("image_size", image))
         local edge = f:read(size("patch_size", patch))
         local count = 1
@@ -1033,7 +1050,7 @@ types.vit = with(vision, sized(768, 12, 12, 3072), {
 })
 types.deit = with(types.vit, { tokens = patches(224, 16, 2) })
 types.dinov2 = with(types.vit, {
-    tokens = patches(224, 14, 1),
+    tokens = patches(224, nil, 1), -- patch_size 14 or 16, by version
     gated = flag("use_swiglu_ffn", false),
     act = function(f)
         return f.gated and "silu" or f:read(activation("hidden_act", "gelu"))
@@ -1050,7 +1067,7 @@ types.clip_vision_model = with(vision, sized(768, 12, 12, 3072, nil, { act = "qu
 types.clip_text_model = with(vision, sized(512, 8, 12, 2048, 77, { act = "quick_gelu" }), {
     label = "decoder",
     causal = true,
-    max_seq = size "max_position_embeddings",
+    max_seq = length "max_position_embeddings",
     table_seq = fact "max_seq",
     note = function(f) return ("%d tokens"):format(f.max_seq) end,
 })
@@ -1079,7 +1096,7 @@ local function encoder_decoder(d_model, layers, heads, ffn_width, max_seq, act, 
         d_model = must "d_model hidden_size",
         act = activation "activation_function",
         causal = false,
-        max_seq = size "max_position_embeddings",
+        max_seq = length "max_position_embeddings",
         table_seq = function(f) return f.position:find("^learned") and f.max_seq end,
         qkv_bias = true,
         o_bias = true,
@@ -1112,11 +1129,11 @@ types.pegasus = encoder_decoder(1024, 12, 16, 4096, 1024, "gelu",
 types.m2m_100 = encoder_decoder(1024, 12, 16, 4096, 1024, "relu",
     { position = "sinusoidal(added)" })
 types.whisper = encoder_decoder(384, 4, 6, 1536, 448, "gelu", {
-    max_seq = size "max_target_positions",
+    max_seq = length "max_target_positions",
     qkv_bias = "q,v only",
 })
 do
-    local frames = size("max_source_positions", 1500)
+    local frames = length("max_source_positions", 1500)
     local encoder, self, cross = table.unpack(types.whisper.components)
     encoder.position, encoder.tokens = "sinusoidal(added)", frames
     encoder.tokens_from = "max_source_positions"
@@ -1153,7 +1170,7 @@ local function t5(d_model, heads, layers, d_ff, feed_forward)
         encoder_layers = must "num_layers num_hidden_layers",
         layers = decoder_layers,
         ffn_width = must "d_ff",
-        max_seq = size("n_positions", NONE, NONE),
+        max_seq = length("n_positions", NONE, NONE),
         causal = false,
         gated = function(f) return f:read(key):find("^gated%-") ~= nil end,
         act = function(f)

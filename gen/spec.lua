@@ -105,6 +105,7 @@ spec.fields = {
     unbuilt("alibi", false, "biases by distance"),
     unbuilt("relative_bias", nil, "biases by buckets of distance, learned"),
     unbuilt("qk_norm", nil, "norm of q and k"),
+    unbuilt("clip_qkv", nil, "q, k and v clamped to -c and c"),
     unbuilt("mla", nil, "keys and values from a latent of low rank"),
     unbuilt("cross", nil, "keys and values from another sequence", "cross_attention"),
     unbuilt("types", nil, "storage of cache and weights", "dtype kv_dtype cache_type"),
