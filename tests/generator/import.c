@@ -425,7 +425,7 @@ Test(import, specs_hold_what_was_read) {
     import_data("google-gemma-2-27b-it", "--seq", "512");
     expect_words("specs/google_gemma_2_27b_it.lua",
                  "layers 0, 2, ..., 44 of 46|layers 1, 3, ..., 45 of 46|seq = 512,|scale = "
-                 "0.083333333333333329|"
+                 "0.08333333333333333,|"
                  "softcap = 50.0|kv_heads = 16|head_dim = 128");
     expect_no_word("specs/google_gemma_2_27b_it.lua", "window");
     cr_expect_eq(access("specs/google_gemma_2_27b_it_local.lua", F_OK), -1,
@@ -524,4 +524,89 @@ Test(import, files_appear_whole_or_not_at_all) {
     free(text);
     cr_expect_eq(attnc("import", "My-Model.2/config.json", "-o", "named")->status, 0);
     cr_expect_eq(access("named/my_model_2_encoder.lua", F_OK), 0);
+}
+
+/* ---- model types one by one ---- */
+
+static void note_types(json_t *types, const json_t *config) {
+    static const char *const parts[] = {"text_config", "vision_config"};
+    const json_t *type = json_object_get(config, "model_type");
+    if (json_is_string(type))
+        json_object_set_new(types, json_string_value(type), json_true());
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (json_is_object(json_object_get(config, parts[i])))
+            note_types(types, json_object_get(config, parts[i]));
+}
+
+/* tests/data/model_types.json: small configs, and some cells of the rows that they give. */
+Test(import, model_types_are_read_by_their_definitions) {
+    enter();
+    char path[4200];
+    snprintf(path, sizeof path, "%s/tests/data/model_types.json", project);
+    json_t *cases = json_load_file(path, JSON_REJECT_DUPLICATES, NULL), *test;
+    cr_assert(json_is_array(cases), "%s", path);
+    size_t i, number;
+    json_array_foreach(cases, i, test) {
+        const char *what = json_string_value(json_object_get(test, "what")), *column;
+        const json_t *want = json_object_get(test, "rows");
+        json_t *row, *value;
+        cr_assert_eq(json_dump_file(json_object_get(test, "config"), "config.json", 0), 0);
+        json_t *rows = read_rows("config.json");
+        cr_expect_eq(json_array_size(rows), json_array_size(want), "%s: %zu rows", what,
+                     json_array_size(rows));
+        json_array_foreach(want, number, row) {
+            const json_t *got = json_array_get(rows, number);
+            json_object_foreach(row, column, value) {
+                const char *cell = json_string_value(json_object_get(got, column));
+                cr_expect(cell != NULL && strcmp(cell, json_string_value(value)) == 0,
+                          "%s, row %zu: %s is '%s', not '%s'", what, number, column,
+                          cell != NULL ? cell : "missing", json_string_value(value));
+            }
+        }
+        json_decref(rows);
+        const struct run *run = attnc("import", "config.json", "-o", "specs");
+        cr_expect_eq(run->status, 0, "%s: %s", what, run->err);
+        cr_expect_geq(count_files("specs"), 1, "%s", what);
+        remove_tree("specs");
+    }
+    json_decref(cases);
+}
+
+/* No model type goes without a test. */
+Test(import, every_model_type_is_tested) {
+    enter();
+    char path[4200], *state = NULL;
+    json_t *types = json_object(), *test;
+    size_t number;
+    glob_t found;
+    find_configs(&found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        json_t *config = json_load_file(found.gl_pathv[i], 0, NULL);
+        note_types(types, config);
+        json_decref(config);
+    }
+    globfree(&found);
+    snprintf(path, sizeof path, "%s/tests/data/model_types.json", project);
+    json_t *cases = json_load_file(path, 0, NULL);
+    json_array_foreach(cases, number, test) {
+        note_types(types, json_object_get(test, "config"));
+        /* its name, up to a colon, where the config has no model_type or leaves a part's out */
+        char what[128];
+        snprintf(what, sizeof what, "%s", json_string_value(json_object_get(test, "what")));
+        what[strcspn(what, ":")] = 0;
+        json_object_set_new(types, what, json_true());
+    }
+    json_decref(cases);
+    static const char *const parts[] = {"siglip_text_model", "mllama_text_model",
+                                        "mllama_vision_model"}; /* of siglip, mllama */
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        json_object_set_new(types, parts[i], json_true());
+    char *help = strdup(attnc("help", "models")->out);
+    int known = 0;
+    strtok_r(help, "\n", &state); /* the heading */
+    for (char *name; (name = strtok_r(NULL, "\n", &state)) != NULL; known++)
+        cr_expect_not_null(json_object_get(types, name), "no test of %s", name);
+    cr_expect_gt(known, 60);
+    free(help);
+    json_decref(types);
 }
