@@ -93,7 +93,7 @@ end
 -- options = {file=, text=, seq=nil or N, isa=nil or text, json=boolean, write=boolean}
 -- -> name, array of {name=, text=} (nil: none are to be written), text for stdout | nil, message
 function commands.import(options)
-    local import = require "import"
+    local import = require "import/import"
     local model, message = import.read(options.file, options.text)
     if not model then return nil, message end
     local files, specs
@@ -121,7 +121,7 @@ end
 
 -- -> text for stdout: one line a model type
 function commands.help_models()
-    local import = require "import"
+    local import = require "import/import"
     return "Model types that attnc import reads:\n\n"
         .. table.concat(import.types(), "\n") .. "\n"
 end

@@ -306,6 +306,7 @@ static int host_list(lua_State *lua) {
     lua_newtable(lua);
     for (size_t i = 0; i < builtin_count; i++)
         if (strncmp(builtins[i].path, "tests/", 6) != 0 &&
+            strncmp(builtins[i].path, "gen/import/", 11) != 0 &&
             (templates_directory == NULL || !is_template(builtins[i].path))) {
             lua_pushstring(lua, builtins[i].path);
             lua_rawseti(lua, -2, (lua_Integer)lua_rawlen(lua, -2) + 1);
@@ -457,7 +458,8 @@ static int host_runs(lua_State *lua) {
     return 1;
 }
 
-/* package.searchers: `require "spec"` finds the built-in gen/spec.lua and nothing else. */
+/* package.searchers: `require "spec"` finds the built-in gen/spec.lua, "import/facts" the one in
+ * gen/import/, and nothing else. */
 static int search_builtin(lua_State *lua) {
     const char *path = lua_pushfstring(lua, "gen/%s.lua", luaL_checkstring(lua, 1));
     const struct builtin *file = find_builtin(path);

@@ -514,6 +514,8 @@ static const struct option long_options[] = {
 /* A number of positions; the specs have the same limit. */
 static bool parse_length(const char *text, long *length) {
     char *end;
+    if (text == NULL) /* getopt gives every value that an option requires */
+        return false;
     errno = 0;
     *length = strtol(text, &end, 10);
     return text[0] >= '0' && text[0] <= '9' && *end == 0 && errno == 0 && *length >= 1 &&

@@ -6,11 +6,11 @@
 -- import.report(model, specs)      -> text for a reader: what was read, which layers use what
 -- import.types()                   -> the model types that are known, sorted
 --
--- A model type is a table of facts (gen/models.lua). A fact is a constant, a key of the config with
--- its kind and default, or a function of the other facts; it is computed when asked for, once.
+-- A model type is a table of facts (models.lua). A fact is a constant, a key of the config with its
+-- kind and default, or a function of the other facts; it is computed when asked for, once.
 -- Messages read "file: key 'x' = value: what is wrong; what would be right".
-local facts = require "facts"
-local models = require "models"
+local facts = require "import/facts"
+local models = require "import/models"
 local spec = require "spec"
 
 local import = {}

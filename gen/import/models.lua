@@ -1,6 +1,6 @@
 --- The model types that attnc import knows.
 --
--- models.types[model_type]  a table of facts (gen/facts.lua). What an attention must have: d_model,
+-- models.types[model_type]  a table of facts (facts.lua). What an attention must have: d_model,
 --   heads, kv_heads, head_dim, v_head_dim, layers, causal, position (text), scale, scale_text,
 --   qkv_bias and o_bias (true, false, or which), norm, ffn_act (texts), ffn_width. What it may
 --   have: rope, alibi, relative_bias, window, window_right, softcap, sinks, qk_norm, clip_qkv, mla,
@@ -17,7 +17,7 @@
 -- The defaults are those of the configuration classes of Hugging Face's transformers; where its
 -- versions disagree, the key is required. What no config says (biases, norms, orders) is the model
 -- code's.
-local facts = require "facts"
+local facts = require "import/facts"
 
 local NONE = facts.null
 local size, must, length, number = facts.size, facts.must, facts.length, facts.number
@@ -294,7 +294,12 @@ local qwen_windows = {
 
 types.qwen2 = with(modern, qwen_windows, sized(4096, 32, 32, 22016, 32768, { kv_heads = 32 }), {
     qkv_bias = true,
-    note = "qkv bias is not in the config",
+    note = function(f)
+        local unused = f:read(length("sliding_window", 4096, NONE))
+            and not f:read(flag("use_sliding_window", false))
+        return (unused and "use_sliding_window false => no window though sliding_window is set; "
+            or "") .. "qkv bias is not in the config"
+    end,
 })
 -- Which layers of the mixtures would slide differs among versions.
 local no_windows = {
@@ -449,6 +454,11 @@ local rms_full = qk_norm("rmsnorm", "full", "rms_norm_eps", 1e-5)
 types.olmo2 = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048), {
     norm = "rmsnorm-post",
     qk_norm = rms_full,
+    note = function(f)
+        local q, k = f.heads * f.head_dim, f.kv_heads * f.head_dim
+        return q == k and ("extra = the two qk-norm vectors of %d"):format(q)
+            or ("extra = the qk-norm vectors of %d and %d"):format(q, k)
+    end,
 })
 types.olmo3 = with(types.olmo2, {
     theta_key = function() return number "rope_theta" end, -- 10000 or 500000, by version
@@ -544,8 +554,11 @@ types.gpt_oss = with(modern, sized(2880, 64, 36, 2880, 131072, { kv_heads = 8, h
             facts.plain((f:read(number("swiglu_alpha", 1.702)))))
     end,
     note = function(f)
-        return ("heads*head_dim=%d, hidden %d; extra = %d sinks; ffn per expert"):format(
-            f.heads * f.head_dim, f.d_model, f.heads)
+        local width = f.heads * f.head_dim
+        return (width ~= f.d_model and ("heads*head_dim=%d != hidden %d; "):format(width, f.d_model)
+            or "") .. ("extra = %d sinks; ffn per expert (%d, top %d)"):format(f.heads,
+            f:read(size("num_local_experts num_experts", 128)),
+            f:read(size("num_experts_per_tok experts_per_token", 4)))
     end,
 })
 
@@ -582,7 +595,8 @@ local mla = with(modern, {
             and (f.mla.q_rank and "q_a,kv_a only" or "kv_a only")
     end,
     o_bias = flag("attention_bias", false),
-    -- yarn's magnitude goes into the scores, once for q and once for k
+    -- yarn's magnitude goes into the scores, once for q and once for k: so the model's own code for
+    -- both; transformers' class for the second leaves it out
     scale = function(f)
         local rope = f.rope
         local m = rope.all_dims and facts.yarn_magnitude(rope.scaling.factor, rope.all_dims) or 1
@@ -597,8 +611,10 @@ local mla = with(modern, {
             facts.yarn_magnitude(rope.scaling.factor, rope.all_dims), f.scale)
     end,
     note = function(f)
-        return ("qk %d nope + %d rope, v %d; latent cache %d+%d"):format(f.mla.nope_dim,
-            f.mla.rope_dim, f.v_head_dim, f.mla.kv_rank, f.mla.rope_dim)
+        return ("qk %d nope + %d rope, v %d; latent cache %d+%d; expanded cache would be %d "
+            .. "bytes; extra = latent RMS norm vectors"):format(f.mla.nope_dim, f.mla.rope_dim,
+            f.v_head_dim, f.mla.kv_rank, f.mla.rope_dim,
+            2 * f.heads * (f.head_dim + f.v_head_dim))
     end,
 })
 types.deepseek_v2 = with(mla, sized(4096, 32, 32, 11008, 2048))
@@ -800,9 +816,14 @@ types.falcon = with(attention, sized(4544, 71, 32, nil, 2048), {
     note = function(f)
         local new = f:read(flag("new_decoder_architecture"), "new_architecture")
         if new then
-            return "parallel, two LNs; fused qkv per group"
+            return ("parallel, two LNs; fused qkv per group [%dq,k,v]"):format(
+                f.heads // f.kv_heads)
         end
-        return f:read(flag("parallel_attn", true)) and "parallel, one LN" or ""
+        local given = f:read(size("num_kv_heads n_head_kv", NONE, fact "heads"))
+        return (f.kv_heads ~= given and f:reader():spelled("num_kv_heads n_head_kv")
+            and ("num_kv_heads %d in file must be ignored: multi_query & !new_decoder_architecture"
+                .. " => 1; "):format(given) or "")
+            .. (f:read(flag("parallel_attn", true)) and "parallel, one LN" or "")
     end,
     key_names = { kv_heads = "num_kv_heads n_head_kv" },
     defaults = { new_architecture = false },
@@ -1189,7 +1210,8 @@ local function t5(d_model, heads, layers, d_ff, feed_forward)
         components = {
             with(buckets(true), { label = "encoder", suffix = "encoder",
                 layers = fact "encoder_layers",
-                note = "bias table in layer 0 only, shared by all layers" }),
+                note = "bias table in layer 0 only, shared by all layers; d_kv independent of "
+                    .. "d_model/heads" }),
             with(buckets(false), { label = "decoder self", suffix = "decoder", causal = true }),
             { label = "decoder cross", suffix = "cross", position = "none",
                 source_seq = fact "max_seq" },
