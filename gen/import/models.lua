@@ -1331,6 +1331,7 @@ types.mllama = { parts = {
 local disentangled = "its disentangled attention adds scores by relative position to those by "
     .. "content, which attnc has no field for"
 local recurrent = "it is not made of attention alone"
+local three_axes = "its rotary positions have three axes, which attnc has no field for"
 for name, why in pairs {
     deberta = disentangled, ["deberta-v2"] = disentangled,
     xlnet = "its attention has relative positions that attnc has no field for",
@@ -1338,6 +1339,10 @@ for name, why in pairs {
     big_bird = "its attention is sparse by blocks",
     mamba = recurrent, mamba2 = recurrent, rwkv = recurrent, jamba = recurrent,
     recurrent_gemma = recurrent, qwen3_next = recurrent,
+    qwen2_vl = three_axes, qwen2_5_vl = three_axes,
+    llama4_text = "its chunked layers see blocks of positions, which attnc has no field for",
+    llama4 = "its chunked layers see blocks of positions, which attnc has no field for",
+    blip = "whether its text part is causal depends on the task, not on the config",
 } do
     models.refused[name] = why
 end

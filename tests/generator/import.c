@@ -610,3 +610,15 @@ Test(import, every_model_type_is_tested) {
     free(help);
     json_decref(types);
 }
+
+Test(import, help_tells_of_it) {
+    enter();
+    const struct run *run = attnc("import", "--help");
+    cr_expect_eq(run->status, 0);
+    cr_expect_not_null(strstr(run->out, "  attnc import CONFIG  "), "%s", run->out);
+    cr_expect_not_null(strstr(run->out, "  --seq N "), "%s", run->out);
+    run = attnc("help", "models");
+    cr_expect_eq(run->status, 0);
+    cr_expect_not_null(strstr(run->out, "\nllama\n"), "%s", run->out);
+    cr_expect_eq(attnc("help", "model")->status, 2);
+}
