@@ -45,7 +45,7 @@ static const char help[] =
     "  --templates DIR      use these templates, not the built-in ones\n"
     "  --version, --help\n"
     "\n"
-    "Exit status: 0 done, 1 failed, 2 bad usage or bad spec.\n";
+    "Exit status: 0 done, 1 failed, 2 bad usage, spec or config.\n";
 
 enum option_bit { OUT = 1, ISA = 2, SET = 4, SINGLE = 8, JSON = 16, TEMPLATES = 32, SEQ = 64 };
 

@@ -245,6 +245,10 @@ local any_bias = {
     o_bias = flag("attention_bias", false),
 }
 
+-- Types whose classes take no null for these.
+local fixed_head_dim = { head_dim = size "head_dim" }
+local fixed_kv_heads = { kv_heads = size "num_key_value_heads" }
+
 local function sized(d_model, heads, layers, ffn_width, max_seq, more)
     local defaults = { d_model = d_model, heads = heads, layers = layers, ffn_width = ffn_width,
         max_seq = max_seq }
@@ -314,13 +318,14 @@ types.qwen2_moe = with(types.qwen2, no_windows,
     note = "ffn width is per expert",
 })
 local rms_per_head = qk_norm("rmsnorm", "head", "rms_norm_eps", 1e-6)
-types.qwen3 = with(modern, qwen_windows, any_bias,
+types.qwen3 = with(modern, qwen_windows, any_bias, fixed_head_dim,
     sized(4096, 32, 32, 22016, 32768, { kv_heads = 32, head_dim = 128 }), {
         qk_norm = rms_per_head,
         note = "qk-norm implied by model_type",
     })
 types.qwen3_moe = with(types.qwen3, no_windows, sized(2048, 32, 24, 768, 32768, { kv_heads = 4,
     head_dim = NONE }), {
+    head_dim = modern.head_dim,
     ffn_width = must "moe_intermediate_size",
     note = "ffn width is per expert; qk-norm implied by model_type",
 })
@@ -329,7 +334,7 @@ local one_direction = {
     bidirectional = facts.only(flag("use_bidirectional_attention", false, false), false,
         "attention in both directions is not read for this model type; it takes false"),
 }
-types.gemma = with(modern, any_bias, one_direction,
+types.gemma = with(modern, any_bias, one_direction, fixed_head_dim, fixed_kv_heads,
     sized(3072, 16, 28, 24576, 8192, { kv_heads = 16, head_dim = 256 }), {
         -- hidden_act is read as tanh's, whatever it says
         act = activation("hidden_activation", "gelu_tanh", "gelu_tanh"),
@@ -339,7 +344,8 @@ types.gemma = with(modern, any_bias, one_direction,
 
 local function alternating(i) return i % 2 == 0 end
 
-types.gemma2 = with(modern, any_bias, one_direction, scale_by_scalar("query_pre_attn_scalar", 256),
+types.gemma2 = with(modern, any_bias, one_direction, fixed_head_dim, fixed_kv_heads,
+    scale_by_scalar("query_pre_attn_scalar", 256),
     sized(2304, 8, 26, 9216, 8192, { kv_heads = 4, head_dim = 256 }), {
         act = activation "hidden_activation",
         defaults = { act = "gelu_tanh" },
@@ -367,7 +373,7 @@ local function sliding_pattern(names, default)
     return function(i, f) return (i + 1) % f:read(key) ~= 0 end
 end
 
-types.gemma3_text = with(modern, any_bias, one_direction,
+types.gemma3_text = with(modern, any_bias, one_direction, fixed_head_dim, fixed_kv_heads,
     scale_by_scalar("query_pre_attn_scalar", 256),
     sized(2304, 8, 26, 9216, 131072, { kv_heads = 4, head_dim = 256 }), {
         act = activation "hidden_activation",
@@ -418,7 +424,7 @@ types.phi3 = with(modern, sized(3072, 32, 32, 8192, 4096, { original = 4096 }), 
     note = "fused qkv_proj [q|k|v]",
 })
 
-types.starcoder2 = with(modern, sized(3072, 24, 30, 12288, 4096, { kv_heads = 2,
+types.starcoder2 = with(modern, fixed_kv_heads, sized(3072, 24, 30, 12288, 4096, { kv_heads = 2,
     act = "gelu_tanh" }), {
     gated = false,
     qkv_bias = flag("use_bias", true),
@@ -467,7 +473,7 @@ types.olmo3 = with(types.olmo2, {
     scaled = function(f) return not f.sliding end,
 })
 
-types.stablelm = with(modern, sized(2560, 32, 32, 6912, 4096, { kv_heads = 32 }), {
+types.stablelm = with(modern, fixed_kv_heads, sized(2560, 32, 32, 6912, 4096, { kv_heads = 32 }), {
     rotary_dim = facts.rotary_share(number("partial_rotary_factor", 0.25)),
     qkv_bias = flag("use_qkv_bias", false),
     norm = "layernorm-pre",
@@ -871,11 +877,11 @@ types.mpt = with(attention, sized(2048, 16, 24, nil, 2048), {
         local given = f.part:read(number("softmax_scale", NONE, NONE))
         return given and "softmax_scale=" .. facts.plain(given) or attention.scale_text(f)
     end,
-    qkv_bias = function(f) return not f:read(flag("no_bias", true)) end,
-    o_bias = function(f) return not f:read(flag("no_bias", true)) end,
-    norm = function(f)
-        return f:read(flag("no_bias", true)) and "layernorm-pre(no bias)" or "layernorm-pre"
-    end,
+    no_bias = facts.only(flag("no_bias", true), true,
+        "the authors' code then has biases, transformers' has none; it takes true"),
+    qkv_bias = false,
+    o_bias = false,
+    norm = "layernorm-pre(no bias)",
     note = "learned_pos_emb is ignored since alibi; fused Wqkv [q|k|v]",
 })
 
