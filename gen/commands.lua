@@ -1,6 +1,7 @@
 -- What the commands of attnc do between reading files and writing them. The C side (main.c) calls
 -- each function with plain values. A bad spec gives nil and a message; whatever raises an error is
 -- attnc's own fault, or a choice in the spec that the plan or a template refuses.
+local isa = require "isa"
 local spec = require "spec"
 
 local commands = {}
@@ -99,16 +100,27 @@ function commands.runs(id)
     return spec.runs(id)
 end
 
--- -> text for stdout: one line an instruction set
-function commands.isa()
-    local plan = require "plan"
-    local lines = {}
-    for _, set in ipairs(plan.isas()) do
-        lines[#lines + 1] = ("%-10s %-22s needs %s"):format(set.id,
-            spec.runs(set.id) and "runs on this CPU" or "does not run here",
+-- How the tests run an instruction set, in words: native, or the emulator's command.
+local function tested_by(set)
+    local ways = {}
+    ways[#ways + 1] = set.test.native and "native" or nil
+    ways[#ways + 1] = set.test.run
+    return ways
+end
+
+-- -> text for stdout: one line an instruction set, or as JSON an array
+function commands.isa(options)
+    local list, lines = {}, {}
+    for index, set in ipairs(isa.all()) do
+        local runs = spec.runs(set.id)
+        list[index] = { name = set.id, about = set.about, arch = set.arch, fused = set.fused,
+            lanes = set.lanes, needs = #set.needs > 0 and set.needs or nil, runs_here = runs,
+            file_suffix = set.symbol, test = set.test, tested_by = tested_by(set) }
+        lines[index] = ("%-14s %-18s %-8s needs %s"):format(set.id,
+            runs and "runs on this CPU" or "does not run here", set.arch,
             #set.needs > 0 and table.concat(set.needs, ", ") or "nothing")
     end
-    return table.concat(lines, "\n") .. "\n"
+    return options.json and attnc.json(list) or table.concat(lines, "\n") .. "\n"
 end
 
 -- What the head of a written file says: {version=, command=, templates=, body=, spec=} or nil.

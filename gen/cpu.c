@@ -1,69 +1,85 @@
 #include "cpu.h"
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#if defined(__linux__) && (defined(__aarch64__) || defined(__riscv) || defined(__s390x__))
+#include <sys/auxv.h>
+#define HWCAP getauxval(AT_HWCAP)
+#else
+#define HWCAP 0
+#endif
 
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(__x86_64__)
 #include <cpuid.h>
 
-#define ARCH "x86_64"
-enum { EAX, EBX, ECX, EDX };
-enum { XCR0_SSE = 0x2, XCR0_AVX = 0x6, XCR0_AVX512 = 0xe6 };
+const char *cpu_arch(void) { return "x86_64"; }
 
-static const struct {
-    const char *name;
-    unsigned leaf, subleaf, reg, bit;
-    uint64_t xcr0; /* register state that the system must have switched on */
-} features[] = {
-    {"sse2", 1, 0, EDX, 26, 0},
-    {"sse4.1", 1, 0, ECX, 19, 0},
-    {"fma", 1, 0, ECX, 12, XCR0_AVX},
-    {"f16c", 1, 0, ECX, 29, XCR0_AVX},
-    {"avx", 1, 0, ECX, 28, XCR0_AVX},
-    {"avx2", 7, 0, EBX, 5, XCR0_AVX},
-    {"avx512f", 7, 0, EBX, 16, XCR0_AVX512},
-    {"avx512dq", 7, 0, EBX, 17, XCR0_AVX512},
-    {"avx512bw", 7, 0, EBX, 30, XCR0_AVX512},
-    {"avx512vl", 7, 0, EBX, 31, XCR0_AVX512},
-    {"avx512vnni", 7, 0, ECX, 11, XCR0_AVX512},
-    {"avx512bf16", 7, 1, EAX, 5, XCR0_AVX512},
-};
-
-bool cpu_has(const char *feature) {
-    unsigned reg[4];
-    uint64_t xcr0 = 0;
-    if (!__get_cpuid(1, &reg[EAX], &reg[EBX], &reg[ECX], &reg[EDX]))
-        return false;
-    if (reg[ECX] & 1u << 27) { /* OSXSAVE: xgetbv may be used */
-        uint32_t low, high;
+size_t cpu_read(struct cpu_word words[CPU_WORDS]) {
+    enum { EAX, EBX, ECX, EDX };
+    unsigned basic[4] = {0}, extended[4] = {0};
+    uint32_t low = 0, high = 0;
+    __get_cpuid(1, &basic[EAX], &basic[EBX], &basic[ECX], &basic[EDX]);
+    __get_cpuid_count(7, 0, &extended[EAX], &extended[EBX], &extended[ECX], &extended[EDX]);
+    if (basic[ECX] & 1U << 27) /* OSXSAVE: xgetbv may be used */
         __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-        xcr0 = (uint64_t)high << 32 | low;
-    }
-    for (size_t i = 0; i < sizeof features / sizeof features[0]; i++)
-        if (strcmp(features[i].name, feature) == 0)
-            return __get_cpuid_count(features[i].leaf, features[i].subleaf, &reg[EAX], &reg[EBX],
-                                     &reg[ECX], &reg[EDX]) &&
-                   (reg[features[i].reg] >> features[i].bit & 1) &&
-                   (xcr0 & features[i].xcr0) == features[i].xcr0;
-    return false;
+    words[0] = (struct cpu_word){"leaf_1_ecx", basic[ECX]};
+    words[1] = (struct cpu_word){"leaf_7_ebx", extended[EBX]};
+    words[2] = (struct cpu_word){"xcr0", (uint64_t)high << 32 | low};
+    return 3;
 }
 
-#else
-#if defined(__aarch64__)
-#define ARCH "aarch64"
-#elif defined(__riscv)
-#define ARCH "riscv64"
+#elif defined(__aarch64__)
+
+/* The length of a vector register with all lower bits set; 0 without SVE. */
+static uint64_t vector_bytes(void) {
+    uint64_t bytes = 0;
+    if (HWCAP & HWCAP_SVE) /* cntb x0, of an architecture that the compiler need not know */
+        __asm__ volatile(".inst 0x0420e3e0\n\tmov %0, x0" : "=r"(bytes) : : "x0");
+    for (int shift = 1; shift < 64; shift *= 2)
+        bytes |= bytes >> shift;
+    return bytes;
+}
+
+const char *cpu_arch(void) { return "aarch64"; }
+
+size_t cpu_read(struct cpu_word words[CPU_WORDS]) {
+    words[0] = (struct cpu_word){"hwcap", HWCAP};
+    words[1] = (struct cpu_word){"vector_bytes", vector_bytes()};
+    return 2;
+}
+
+#elif defined(__riscv) && __riscv_xlen == 64
+
+static uint64_t vector_bytes(void) {
+    uint64_t bytes = 0;
+    if (HWCAP & 1UL << ('V' - 'A'))
+        __asm__ volatile("csrr %0, 0xc22" : "=r"(bytes)); /* vlenb */
+    for (int shift = 1; shift < 64; shift *= 2)
+        bytes |= bytes >> shift;
+    return bytes;
+}
+
+const char *cpu_arch(void) { return "riscv64"; }
+
+size_t cpu_read(struct cpu_word words[CPU_WORDS]) {
+    words[0] = (struct cpu_word){"hwcap", HWCAP};
+    words[1] = (struct cpu_word){"vector_bytes", vector_bytes()};
+    return 2;
+}
+
 #elif defined(__s390x__)
-#define ARCH "s390x"
-#else
-#define ARCH "other"
-#endif
 
-bool cpu_has(const char *feature) {
-    (void)feature;
-    return false;
+const char *cpu_arch(void) { return "s390x"; }
+
+size_t cpu_read(struct cpu_word words[CPU_WORDS]) {
+    words[0] = (struct cpu_word){"hwcap", HWCAP};
+    return 1;
+}
+
+#else
+
+const char *cpu_arch(void) { return "other"; }
+
+size_t cpu_read(struct cpu_word words[CPU_WORDS]) {
+    (void)words;
+    return 0;
 }
 #endif
-
-bool cpu_is(const char *arch) { return strcmp(arch, "any") == 0 || strcmp(arch, ARCH) == 0; }

@@ -1,14 +1,22 @@
-/* What the machine that runs attnc can execute: a seam of one file for later architectures. */
+/* What this machine's CPU and its operating system say of themselves. What the bits mean is
+ * gen/cpu.lua's to know. */
 #ifndef ATTNC_CPU_H
 #define ATTNC_CPU_H
 
-#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* Whether this machine is of the architecture ("x86_64", "aarch64", ...; "any" is always true). */
-bool cpu_is(const char *arch);
+/* The architecture by its name in gen/cpu.lua, "other" if it has none there. */
+const char *cpu_arch(void);
 
-/* Whether the CPU has a feature (named as compilers do in -m options: "avx2", "fma") and the
- * system keeps its registers. Unknown names are features that it does not have. */
-bool cpu_has(const char *feature);
+/* A word by its name in gen/cpu.lua. */
+struct cpu_word {
+    const char *name;
+    uint64_t value;
+};
+
+/* Fills in at most CPU_WORDS words; returns how many. */
+enum { CPU_WORDS = 4 };
+size_t cpu_read(struct cpu_word words[CPU_WORDS]);
 
 #endif

@@ -5,31 +5,11 @@
 --   origin.single_file  one header with the code under #ifdef <NAME>_IMPLEMENTATION
 --   origin.spec_text    the canonical spec, which `attnc verify` finds again in each file
 -- The output depends on the shape, the origin, the templates and the version alone.
+local cpu = require "cpu"
+local isas = require "isa"
 local plan = require "plan"
 local render = require "render"
 local emit = {}
-
--- CPUID leaf 1 ecx and leaf 7 ebx bits, and the XCR0 bits of the state that the operating system
--- must save (Intel SDM volume 1, 13.1 and 14.3).
-local x86_features = {
-    ["sse4.2"] = { basic_ecx = 1 << 20, state = 0 },
-    avx2 = { extended_ebx = 1 << 5, basic_ecx = 1 << 28, state = 0x6 },
-    fma = { basic_ecx = 1 << 12, state = 0x6 },
-    avx512f = { extended_ebx = 1 << 16, state = 0xe6 },
-    avx512dq = { extended_ebx = 1 << 17, state = 0xe6 },
-    avx512bw = { extended_ebx = 1 << 30, state = 0xe6 },
-    avx512vl = { extended_ebx = 1 << 31, state = 0xe6 },
-}
-
-local function x86_bits(needs)
-    local bits = { state = 0 }
-    for _, feature in ipairs(needs) do
-        for register, mask in pairs(assert(x86_features[feature], feature)) do
-            bits[register] = (bits[register] or 0) | mask
-        end
-    end
-    return bits, bits.state
-end
 
 -- A C float literal of exactly that float.
 local function float(x)
@@ -106,44 +86,16 @@ local function rope_constants(rope)
     return constants
 end
 
--- The vocabulary: one function an operation, from C texts to a C text. An operation is a pattern
--- ($1, $2, ...: arguments; $name: another function of the same file) or, where it needs
--- statements, a function of the written file. `has` tells which patterns there are.
-local function vocabulary(isa, id)
-    local words, has = {}, {}
-    for operation, pattern in pairs(isa.ops) do
-        has[operation] = true
-        words[operation] = function(...)
-            local arguments = { ... }
-            local text = pattern:gsub("%$(%d)", function(index)
-                local argument = arguments[tonumber(index)]
-                return assert(argument, operation .. " lacks argument " .. index)
-            end)
-            return (text:gsub("%$(%a[%w_]*)", id .. "_%1"))
-        end
-    end
-    function words.call(helper, ...)
-        return ("%s_%s(%s)"):format(id, helper, table.concat({ ... }, ", "))
-    end
-    for helper in pairs(isa.functions or {}) do
-        words[helper] = function(...)
-            return words.call(helper, ...)
-        end
-    end
-    words.has = has
-    return words
-end
-
 local function common_environment(shape)
     local name = shape.name
     local env = {
         shape = shape, name = name, NAME = name:upper(),
         plan = plan, layout = plan.layout(shape), memory = plan.memory(shape),
         version = attnc.version, isas = {},
-        cpu = { x86 = x86_bits }, float = float, float_text = float_text, size = size,
+        float = float, float_text = float_text, size = size,
     }
     for index, id in ipairs(shape.isa) do
-        env.isas[index] = plan.isa(id)
+        env.isas[index] = isas.get(id)
     end
     return env
 end
@@ -164,19 +116,57 @@ local function title(shape)
 end
 
 local function kernel_text(shape, env, isa)
-    local id = shape.name .. "_" .. isa.id
+    local id = shape.name .. "_" .. isa.symbol
     local own = common_environment(shape)
     own.isa, own.id, own.ID = isa, id, id:upper()
     own.own = plan.make(shape, isa)
     own.query_scale = shape.scale * LOG2_E
     own.rope = shape.rope and rope_constants(shape.rope)
-    local words = vocabulary(isa, id)
+    local words, written = isas.vocabulary(isa, id, plan.KEY_TILE)
     setmetatable(own, {
         __index = function(_, key)
             return words[key] or _G[key]
         end,
     })
-    return ('#include "%s.h"\n'):format(shape.name) .. run("internal", env) .. run("kernel", own)
+    local kernel = run("kernel", own) -- first: it decides which functions stand before it
+    own.functions = written()
+    return ('#include "%s.h"\n'):format(shape.name) .. run("internal", env)
+        .. run("vocabulary", own) .. kernel
+end
+
+-- What the dispatcher asks the CPU. env.cpus: an array of {guard=, code=}, one for each
+-- architecture that has sets which depend on it. env.cpu_words: how many words the longest answer
+-- has. env.asks: set id -> its masks as C text, in the order of the architecture's words.
+local function add_detection(env)
+    local by_arch = {}
+    env.cpus, env.cpu_words, env.asks = {}, 0, {}
+    for _, isa in ipairs(env.isas) do
+        local arch, masks = cpu.archs[isa.arch], cpu.masks(isa)
+        local own = by_arch[isa.arch]
+        if next(masks) and not own then
+            own = { guard = isa.guard }
+            by_arch[isa.arch] = own
+            env.cpus[#env.cpus + 1] = own
+            local word = {}
+            for index, name in ipairs(arch.words) do
+                word[name] = index - 1
+            end
+            own.code = run("cpu/" .. isa.arch,
+                setmetatable({ word = word, bits = arch.features }, { __index = env }))
+            env.cpu_words = math.max(env.cpu_words, #arch.words)
+        elseif next(masks) and not own.guard:find(isa.guard, 1, true) then
+            own.guard = ("(%s) || (%s)"):format(own.guard, isa.guard)
+        end
+        env.asks[isa.id] = masks
+    end
+    for _, isa in ipairs(env.isas) do
+        local row = {}
+        for index = 1, env.cpu_words do
+            local word = cpu.archs[isa.arch].words[index]
+            row[index] = ("0x%xu"):format(word and env.asks[isa.id][word] or 0)
+        end
+        env.asks[isa.id] = table.concat(row, ", ")
+    end
 end
 
 local templates_hash
@@ -267,6 +257,7 @@ function emit.files(shape, origin)
     env.title = title(shape)
     env.mark = { cache = mark("cache", shape), weights = mark("weights", shape) }
     env.single_file = origin.single_file
+    add_detection(env)
     local memory, widths = env.memory, {}
     for index, panel in ipairs(env.layout.panels) do
         widths[index] = panel.width
@@ -291,7 +282,7 @@ function emit.files(shape, origin)
     else
         add(name .. ".h", c_file(origin, header))
         for index, isa in ipairs(env.isas) do
-            add(("%s_%s.c"):format(name, isa.id), c_file(origin, parts[index]))
+            add(("%s_%s.c"):format(name, isa.symbol), c_file(origin, parts[index]))
         end
         add(name .. "_dispatch.c", c_file(origin, dispatch))
     end

@@ -443,12 +443,17 @@ static int host_parse_json(lua_State *lua) {
     return 1;
 }
 
-/* attnc.runs(arch, feature...) -> whether this CPU and its system have it all. */
-static int host_runs(lua_State *lua) {
-    bool runs = cpu_is(luaL_checkstring(lua, 1));
-    for (int i = 2; runs && i <= lua_gettop(lua); i++)
-        runs = cpu_has(luaL_checkstring(lua, i));
-    lua_pushboolean(lua, runs);
+/* attnc.machine() -> {arch=, <word>=, ...}: this machine, in the words of gen/cpu.lua. */
+static int host_machine(lua_State *lua) {
+    struct cpu_word words[CPU_WORDS];
+    size_t count = cpu_read(words);
+    lua_newtable(lua);
+    lua_pushstring(lua, cpu_arch());
+    lua_setfield(lua, -2, "arch");
+    for (size_t i = 0; i < count; i++) {
+        lua_pushinteger(lua, (lua_Integer)words[i].value);
+        lua_setfield(lua, -2, words[i].name);
+    }
     return 1;
 }
 
@@ -472,7 +477,7 @@ lua_State *host_open(const char *templates) {
                                          {"json", host_json},
                                          {"parse_json", host_parse_json},
                                          {"sandbox", host_sandbox},
-                                         {"runs", host_runs},
+                                         {"machine", host_machine},
                                          {NULL, NULL}};
     lua_State *lua = luaL_newstate();
     if (lua == NULL)

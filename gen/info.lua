@@ -2,6 +2,7 @@
 --
 -- info.table(shape) -> plain table, for JSON: counts and bytes are integers
 -- info.text(shape)  -> the same for a reader
+local isa = require "isa"
 local plan = require "plan"
 
 local info = {}
@@ -36,7 +37,7 @@ function info.table(shape)
     local memory, plans = plan.memory(shape), {}
     for _, id in ipairs(shape.isa) do
         local fields = {}
-        for _, reason in ipairs(plan.make(shape, plan.isa(id)).reasons) do
+        for _, reason in ipairs(plan.make(shape, isa.get(id)).reasons) do
             fields[reason.field] = { value = reason.value, why = reason.why }
         end
         plans[id] = fields
@@ -107,7 +108,7 @@ function info.text(shape)
 
     for _, id in ipairs(shape.isa) do
         add("\nPlan for %s", id)
-        for _, reason in ipairs(plan.make(shape, plan.isa(id)).reasons) do
+        for _, reason in ipairs(plan.make(shape, isa.get(id)).reasons) do
             add("  %-16s %5s  %s", reason.field, reason.value, reason.why)
         end
     end

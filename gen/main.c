@@ -36,7 +36,7 @@ static const char help[] =
     "  --isa LIST           instead of the spec's isa: names with commas, or native\n"
     "  --set FIELD=VALUE    instead of the spec's value; may be given again\n"
     "  --single-file        header and code in one file\n"
-    "  --json               info or bench as JSON\n"
+    "  --json               info, isa or bench as JSON\n"
     "  --templates DIR      use these templates, not the built-in ones\n"
     "  --version, --help\n"
     "\n"
@@ -192,8 +192,10 @@ static int command_info(lua_State *lua, const struct options *options) {
 }
 
 static int command_isa(lua_State *lua, const struct options *options) {
-    (void)options;
-    return print_result(lua, "isa", 0);
+    lua_newtable(lua);
+    lua_pushboolean(lua, options->given & JSON);
+    lua_setfield(lua, -2, "json");
+    return print_result(lua, "isa", 1);
 }
 
 static int command_help(lua_State *lua, const struct options *options) {
@@ -438,7 +440,7 @@ static const struct command_row {
     {"check", command_check, OUT | ISA | SET | SINGLE | TEMPLATES, 1, 1, "one spec"},
     {"bench", command_bench, ISA | SET | JSON | TEMPLATES, 1, 1 << 30, "one spec"},
     {"verify", command_verify, TEMPLATES, 1, 1 << 30, "one or more files"},
-    {"isa", command_isa, TEMPLATES, 0, 0, "no further words"},
+    {"isa", command_isa, JSON | TEMPLATES, 0, 0, "no further words"},
     {"help", command_help, TEMPLATES, 0, 1, "at most one word"},
     {NULL, command_write, OUT | ISA | SET | SINGLE | TEMPLATES, 1, 1, "one spec"},
 };

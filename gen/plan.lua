@@ -1,12 +1,12 @@
 --- The plan: from a shape and an instruction set to tiles, blocks, memory and costs.
 --
--- plan.isa(id)           -> the instruction set's table (templates/isa/<id>.lua)
--- plan.isas()            -> all of them, in order: the later one runs if the CPU has several
 -- plan.layout(shape)     -> the memory map that every instruction set shares (floats and bytes)
 -- plan.make(shape, isa)  -> tile choices, with `reasons`: array of {field, value, why}
 -- plan.memory(shape)     -> byte counts, parameters, FLOPs: for the header, `attnc info`, manifest
 --
 -- All sizes are integers; the spec's limits keep every one of them below 2^47.
+local isas = require "isa"
+
 local plan = {}
 
 -- Keys of one softmax block. Part of the numeric definition: never a tuning choice.
@@ -28,25 +28,6 @@ local function ceil_to(n, step)
     return (n + step - 1) // step * step
 end
 plan.ceil_to = ceil_to
-
-function plan.isa(id)
-    local path = ("templates/isa/%s.lua"):format(id)
-    return assert(load(attnc.text(path), "@" .. path, "t", {}))()
-end
-
-function plan.isas()
-    local sets = {}
-    for _, path in ipairs(attnc.list()) do
-        local id = path:match("^templates/isa/([%w_]+)%.lua$")
-        if id then
-            sets[#sets + 1] = plan.isa(id)
-        end
-    end
-    table.sort(sets, function(a, b)
-        return a.order < b.order
-    end)
-    return sets
-end
 
 -- Value channels are stored in panels at most 64 wide, so that a value tile walks forward through
 -- memory. No panel is narrower than 32 unless all of v is: a tile needs two vectors to run well.
@@ -247,7 +228,7 @@ function plan.memory(shape)
     local layout, memory = plan.layout(shape), {}
     memory.thread_bytes = 0
     for _, id in ipairs(shape.isa) do
-        local floats = plan.make(shape, plan.isa(id)).scratch.floats
+        local floats = plan.make(shape, isas.get(id)).scratch.floats
         memory.thread_bytes = math.max(memory.thread_bytes, floats * 4)
     end
     memory.cache_bytes = layout.cache_bytes

@@ -7,6 +7,8 @@
 -- spec.help()              -> the schema as text
 -- spec.runs(id), spec.native()  what this machine runs
 -- Messages read "file:line: field 'x' = value: what is wrong; what would be right".
+local cpu = require "cpu"
+local isa = require "isa"
 local plan = require "plan"
 
 local spec = {}
@@ -210,7 +212,7 @@ end
 
 local function isa_names()
     local ids = {}
-    for i, set in ipairs(plan.isas()) do
+    for i, set in ipairs(isa.all()) do
         ids[i] = set.id
     end
     return table.concat(ids, ", ")
@@ -314,9 +316,9 @@ function kinds.name(value)
         elseif value:find("_cache$") then
             return nil, "ends in '_cache', as the cache's type of another kernel does"
         end
-        for _, set in ipairs(plan.isas()) do
-            if value:sub(-#set.id - 1) == "_" .. set.id then
-                return nil, ("ends in '_%s', as the files of another kernel do"):format(set.id)
+        for _, set in ipairs(isa.all()) do
+            if value:sub(-#set.symbol - 1) == "_" .. set.symbol then
+                return nil, ("ends in '_%s', as the files of another kernel do"):format(set.symbol)
             end
         end
         return value
@@ -375,7 +377,7 @@ function kinds.isa(value)
         end
         wanted[id], count = true, count + 1
     end
-    for _, set in ipairs(plan.isas()) do
+    for _, set in ipairs(isa.all()) do
         if wanted[set.id] then
             wanted[set.id] = nil
             result[#result + 1] = set.id
@@ -540,7 +542,7 @@ local function complete(given, source)
 
     -- What the plan refuses: a tile that does not fit an instruction set.
     for _, id in ipairs(shape.isa) do
-        local good, problem = pcall(plan.make, shape, plan.isa(id))
+        local good, problem = pcall(plan.make, shape, isa.get(id))
         if not good and type(problem) == "table" and problem.field then
             problem = { refusal = place_of(source, problem.field) .. ": " .. problem.message }
         end
@@ -578,7 +580,7 @@ local function parse_set(text)
         return nil, ("--set %s: it takes FIELD=VALUE, such as heads=8 or rope.theta=1e4"):format(
             shorten(text))
     end
-    local word = value:match("^%s*([%a_][%w_%-]*)%s*$")
+    local word = value:match("^%s*([%a_][%w_%-]*%.?%d*)%s*$") -- sse4.2 is one too
     if word and word ~= "true" and word ~= "false" and word ~= "nil" then
         return path, word
     end
@@ -682,16 +684,18 @@ function spec.canonical(shape)
 end
 
 function spec.runs(id)
-    local set = plan.isa(id)
-    return attnc.runs(set.arch, table.unpack(set.needs))
+    return cpu.runs(isa.get(id))
 end
 
---- The instruction sets that this machine runs, in the registry's order.
+--- The instruction sets that this machine runs and that have the bits of its best one, in order.
 function spec.native()
-    local ids = {}
-    for _, set in ipairs(plan.isas()) do
-        if spec.runs(set.id) then
-            ids[#ids + 1] = set.id
+    local ids, sets = {}, isa.all()
+    local fused
+    for index = #sets, 1, -1 do
+        local set = sets[index]
+        if cpu.runs(set) and (fused == nil or set.fused == fused) then
+            fused = set.fused
+            table.insert(ids, 1, set.id)
         end
     end
     return ids

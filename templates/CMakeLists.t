@@ -12,8 +12,8 @@ target_include_directories(${name} INTERFACE .)
 $ else
 add_library(${name} STATIC
   ${name}_dispatch.c
-$   for _, isa in ipairs(shape.isa) do
-  ${name}_${isa}.c
+$   for _, isa in ipairs(isas) do
+  ${name}_${isa.symbol}.c
 $   end
 )
 target_include_directories(${name} PUBLIC .)

@@ -2,95 +2,70 @@ $ -- The API: checks arguments, picks the instruction set, cuts a call into task
 $ -- computes is in the kernels' files; here nothing depends on an instruction set but the choice.
 $ local layer = shape.emit == "layer"
 $ local w = memory.weight_offsets
-$ local function arch_guard() -- any x86 set among the written ones?
-$   for _, set in ipairs(isas) do if set.arch == "x86_64" then return set.guard end end
-$ end
-$ local x86 = arch_guard()
-$ if x86 then
-#if ${x86}
-#if defined(_MSC_VER)
-#include <intrin.h>
-#else
-#include <cpuid.h>
-#endif
-#endif
-$ end
-
 /* ---- choice of the instruction set ---- */
-$ if x86 then
+$ if cpu_words > 0 then
 
-#if ${x86}
-/* Registers eax, ebx, ecx, edx of a CPUID leaf; zeros if there is no such leaf. */
-static void ${name}_cpuid(unsigned leaf, unsigned subleaf, unsigned out[4])
-{
-#if defined(_MSC_VER)
-    int registers[4];
-    __cpuid(registers, 0);
-    if ((unsigned)registers[0] < leaf)
-        memset(registers, 0, sizeof registers);
-    else
-        __cpuidex(registers, (int)leaf, (int)subleaf);
-    memcpy(out, registers, sizeof registers);
-#else
-    if (!__get_cpuid_count(leaf, subleaf, out, out + 1, out + 2, out + 3))
-        memset(out, 0, 4 * sizeof *out);
+/* What the CPU and its operating system say, in words that the masks below read. For tests, and for
+ * systems that hide it: ${NAME}_READ_CPU may name another function that fills in the words. */
+#if defined(${NAME}_READ_CPU)
+#ifdef __cplusplus
+extern "C"
 #endif
-}
-
-/* The register state that the operating system saves (XCR0); 0 if it does not say. */
-static unsigned ${name}_saved_state(void)
-{
-    unsigned leaf[4];
-    ${name}_cpuid(1, 0, leaf);
-    if (!(leaf[2] >> 27 & 1u))
-        return 0;
-#if defined(_MSC_VER)
-    return (unsigned)_xgetbv(0);
-#else
-    {
-        unsigned low, high;
-        __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-        return low;
-    }
-#endif
-}
-#endif
-$ end
-
-/* 1 if this CPU and its operating system run the instruction set. */
-static int ${name}_runs(const ${name}_kernels *kernels)
-{
-$ for index = #isas, 1, -1 do
-$   local set = isas[index]
-$   if #set.needs > 0 then
-#if ${set.guard}
-    if (kernels == &${name}_${set.id}_kernels) {
-        unsigned basic[4], extended[4];
-        const unsigned state = ${name}_saved_state();
-        ${name}_cpuid(1, 0, basic);
-        ${name}_cpuid(7, 0, extended);
-$     local bits, state = cpu.x86(set.needs)
-        return (state & ${("0x%xu"):format(state)}) == ${("0x%xu"):format(state)}${bits.basic_ecx and (" && (basic[2] & 0x%xu) == 0x%xu"):format(bits.basic_ecx, bits.basic_ecx) or ""}${bits.extended_ebx and (" && (extended[1] & 0x%xu) == 0x%xu"):format(bits.extended_ebx, bits.extended_ebx) or ""};
-    }
-#endif
+void ${NAME}_READ_CPU(uint64_t *words);
+$   for _, each in ipairs(cpus) do
+#elif ${each.guard}
+#define ${NAME}_READ_CPU ${name}_read_cpu
+${each.code:sub(1, -2)}
 $   end
+#else
+#define ${NAME}_READ_CPU(words) memset(words, 0, ${cpu_words} * sizeof *(words))
+#endif
 $ end
-    return kernels != NULL;
-}
+
+/* An instruction set, and the bits that it needs. */
+typedef struct ${name}_set {
+    const ${name}_kernels *kernels;
+$ if cpu_words > 0 then
+    uint64_t needs[${cpu_words}];
+$ end
+} ${name}_set;
 
 /* Best first. */
-static const ${name}_kernels *const ${name}_sets[] = {
+static const ${name}_set ${name}_sets[] = {
+$ local function row(kernels, needs)
+    {${kernels}${cpu_words > 0 and ", {" .. needs .. "}" or ""}},
+$ end
 $ for index = #isas, 1, -1 do
-$   if isas[index].guard == "1" then
-    &${name}_${isas[index].id}_kernels,
-$   else
-#if ${isas[index].guard}
-    &${name}_${isas[index].id}_kernels,
+$   local set = isas[index]
+$   if set.guard ~= "1" then
+#if ${set.guard}
+$   end
+$   row(("&%s_%s_kernels"):format(name, set.symbol), asks[set.id])
+$   if set.guard ~= "1" then
 #endif
 $   end
 $ end
-    NULL,
+$ row("NULL", "0")
 };
+
+/* The best one that runs here, or the one of that name; NULL if there is none. */
+static const ${name}_kernels *${name}_find(const char *isa)
+{
+$ if cpu_words > 0 then
+    uint64_t words[${cpu_words}] = {0};
+    ${NAME}_READ_CPU(words);
+$ end
+    for (const ${name}_set *set = ${name}_sets; set->kernels != NULL; set++) {
+        int runs = isa == NULL || strcmp(set->kernels->isa, isa) == 0;
+$ if cpu_words > 0 then
+        for (int i = 0; i < ${cpu_words}; i++)
+            runs = runs && (words[i] & set->needs[i]) == set->needs[i];
+$ end
+        if (runs)
+            return set->kernels;
+    }
+    return NULL;
+}
 
 /* The one writable variable: which set runs, NULL until the first call has looked. Every thread
  * that looks finds the same, so a plain atomic store will do. */
@@ -108,9 +83,7 @@ static const ${name}_kernels *${name}_kernels_here(void)
 {
     const ${name}_kernels *kernels = ${NAME}_READ();
     if (kernels == NULL) {
-        for (size_t i = 0; ${name}_sets[i] != NULL && kernels == NULL; i++)
-            if (${name}_runs(${name}_sets[i]))
-                kernels = ${name}_sets[i];
+        kernels = ${name}_find(NULL);
         ${NAME}_SELECT(kernels);
     }
     return kernels;
@@ -124,16 +97,11 @@ const char *${name}_isa(void)
 
 int ${name}_use_isa(const char *isa)
 {
-    if (isa == NULL) {
-        ${NAME}_SELECT(NULL);
-        return ${name}_kernels_here() != NULL ? ${NAME}_OK : ${NAME}_ERROR_CPU;
-    }
-    for (size_t i = 0; ${name}_sets[i] != NULL; i++)
-        if (strcmp(${name}_sets[i]->isa, isa) == 0 && ${name}_runs(${name}_sets[i])) {
-            ${NAME}_SELECT(${name}_sets[i]);
-            return ${NAME}_OK;
-        }
-    return ${NAME}_ERROR_CPU;
+    const ${name}_kernels *const kernels = ${name}_find(isa);
+    if (kernels == NULL)
+        return ${NAME}_ERROR_CPU;
+    ${NAME}_SELECT(kernels);
+    return ${NAME}_OK;
 }
 
 /* ---- tasks ---- */
@@ -578,3 +546,6 @@ $ end
 $ end
 #undef ${NAME}_READ
 #undef ${NAME}_SELECT
+$ if cpu_words > 0 then
+#undef ${NAME}_READ_CPU
+$ end

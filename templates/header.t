@@ -25,7 +25,16 @@ $ if rope then
 $ end
  *   NaN       reaches exactly the outputs that see it; what is not visible is never used
  *
+$ local unfused = {}
+$ for _, set in ipairs(isas) do
+$   if not set.fused then unfused[#unfused + 1] = set.id end
+$ end
+$ if #unfused == 0 or #unfused == #isas then
  * Results are the same to the bit on every instruction set below, for any way to cut a sequence into
+$ else
+ * Results are the same to the bit on every instruction set below that has a fused multiply-add, and
+ * on every one that has not (those of ${NAME}_UNFUSED_ISAS), for any way to cut a sequence into
+$ end
  * calls, any number of threads, any compiler that keeps IEEE 754 arithmetic (round to nearest).
  * Floating-point exceptions must be masked, and their flags mean nothing after a call: lanes that
  * are not used hold anything. With flush-to-zero set, subnormal numbers may differ.
@@ -46,6 +55,7 @@ extern "C" {
 
 #define ${NAME}_VERSION "${version}"
 #define ${NAME}_ISAS "${table.concat(shape.isa, " ")}" /* worst to best */
+#define ${NAME}_UNFUSED_ISAS "${table.concat(unfused, " ")}" /* those that round products before sums */
 
 /* The shape. */
 #define ${NAME}_D_MODEL ${shape.d_model}

@@ -9,7 +9,7 @@ $ -- so that no internal header has to be vendored.
 #error "${name} is defined to the bit: compile it without -ffast-math and the flags it stands for"
 #endif
 #if defined(__FLT_EVAL_METHOD__) && (__FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2)
-#error "${name} needs float arithmetic in float: compile it with -msse2 -mfpmath=sse"
+#error "${name} needs float arithmetic in float: compile it with -msse2 -mfpmath=sse (x86) or -fexcess-precision=fast (s390x)"
 #endif
 
 #include <float.h>
@@ -54,7 +54,7 @@ $ end
 extern "C" {
 #endif
 $ for _, set in ipairs(isas) do
-extern const ${name}_kernels ${name}_${set.id}_kernels;
+extern const ${name}_kernels ${name}_${set.symbol}_kernels;
 $ end
 #ifdef __cplusplus
 }

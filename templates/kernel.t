@@ -1,5 +1,5 @@
-$ -- The kernels of one instruction set. What the written C says, in order: the vocabulary (exp2 and
-$ -- its friends), scores, softmax, values, the attention of some rows, packing, projections, rope.
+$ -- The kernels of one instruction set, after its vocabulary (vocabulary.t). What the written C says,
+$ -- in order: exp2, scores, softmax, values, the attention of some rows, packing, projections, rope.
 $ --
 $ -- Every reduction is one chain in index order and lanes run over outputs: that is what makes the
 $ -- bits equal on every instruction set (docs/design.md, "Numerics").
@@ -21,111 +21,13 @@ $   local list = {}
 $   for i = 0, n - 1 do list[#list + 1] = item(i) end
 $   return table.concat(list, ", ")
 $ end
-#if ${isa.guard}
-#if defined(__GNUC__) || defined(__clang__)
-$ local target = isa.target and ('target("%s")'):format(isa.target)
-#define ${ID}_CODE ${target and "__attribute__((" .. target .. "))" or ""}
-#define ${ID}_TILE __attribute__((noinline${target and ", " .. target or ""}))
-#else
-#define ${ID}_CODE
-#define ${ID}_TILE
-#endif
-#if defined(__clang__)
-#pragma clang fp contract(off)
-#if defined(__x86_64__) || defined(__aarch64__) /* other targets of clang do not have it */
-#pragma float_control(precise, on, push)
-#endif
-$ if isa.quiet then
-#elif defined(__GNUC__) /* ${isa.quiet.why} */
-#pragma GCC diagnostic push
-$ for _, warning in ipairs(isa.quiet.warnings) do
-#pragma GCC diagnostic ignored "${warning}"
-$ end
-$ end
-#endif
-$ if isa.header then
-#include <${isa.header}>
-$ end
-$ if not isa.target then
-
-/* a * b + c in one rounding. Without the instruction: the product is exact in double, and a sum
- * rounded to odd stays right when it is rounded again to float. */
-static inline ${ID}_CODE float ${id}_fused(float a, float b, float c)
-{
-#if defined(__FMA__) || defined(__FP_FAST_FMAF) || defined(__aarch64__)
-    return __builtin_fmaf(a, b, c);
-#else
-    const double product = (double)a * (double)b, addend = (double)c;
-    double sum = product + addend;
-    const double part = sum - product;
-    const double error = (product - (sum - part)) + (addend - part);
-    uint64_t bits;
-    memcpy(&bits, &sum, sizeof bits);
-    if ((error > 0.0 || error < 0.0) && (bits & 1u) == 0) {
-        bits += (error > 0.0) == (sum > 0.0) ? 1u : UINT64_MAX;
-        memcpy(&sum, &bits, sizeof sum);
-    }
-    return (float)sum;
-#endif
-}
-
-static inline ${ID}_CODE uint32_t ${id}_to_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline ${ID}_CODE float ${id}_from_bits(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-$ end
-$ if not has.reduce_max then
-
-/* The largest lane. */
-static inline ${ID}_CODE float ${id}_reduce_max(${vec} x)
-{
-$   for _, line in ipairs(isa.functions.reduce_max) do
-    ${line}
-$   end
-}
-$ end
-$ local transposes = hd >= W and isa.functions and isa.functions.transpose
-$ if transposes then
-
-/* target[c * ${TILE} + i] = source[i * stride + c] for ${W} rows and columns */
-static inline ${ID}_CODE void ${id}_transpose(const float *source, size_t stride, float *target)
-{
-$   for _, line in ipairs(transposes) do
-    ${line:gsub("KEY_TILE", tostring(TILE))}
-$   end
-}
-$ end
-
-/* l[i] += l[i + w] for w = 8, 4, 2, 1: the sum of 16 partial sums */
-static inline ${ID}_CODE float ${id}_fold(float *l)
-{
-$ if isa.functions and isa.functions.fold then
-$   for _, line in ipairs(isa.functions.fold) do
-    ${line}
-$   end
-$ else
-    for (int w = 8; w > 0; w /= 2)
-        for (int i = 0; i < w; i++)
-            l[i] += l[i + w];
-    return l[0];
-$ end
-}
 $ -- exp2 in units that the path needs: the magic path keeps y / 2 and multiplies by 2^(n + 1).
 $ local half = not has.scale_unless_below and 0.5 or 1
 $ local c = { 0x1p0, 0x1.62e424p-1, 0x1.ebf9b0p-3, 0x1.c6ba92p-5, 0x1.3ced02p-7, 0x1.5ab260p-10 }
 $ local function coefficient(i) return set1(float(c[i + 1] * half)) end
 
 /* 2^x for x <= 0: n = x rounded to nearest even, a polynomial in x - n, times 2^n; +0 below -126.
- * At most 1.8 ulp. NaN passes. */
+ * At most ${isa.fused and "1.8" or "2.1"} ulp. NaN passes. */
 static inline ${ID}_CODE ${vec} ${id}_exp2(${vec} x)
 {
 $ if has.scale_unless_below then
@@ -617,7 +519,7 @@ $ end
             memset(target, 0, ${dv} * sizeof(float));
             continue;
         }
-        const float sum = ${id}_fold(l + r * 16);
+        const float sum = ${fold("l + r * 16")};
         const ${vec} scale = ${set1("1.0f / sum")};
 $ local whole = dv // W * W
 $ if whole > 0 then
@@ -647,12 +549,12 @@ $ end
         const float *const key_rows = k + i * ${shape.kv_heads * hd};
         const float *const value_rows = v + i * ${shape.kv_heads * dv};
         size_t rows = 1;
-$ local squares = transposes and hd // W * W or 0 -- channels that whole squares cover
+$ local squares = has.transpose and hd // W * W or 0 -- channels that whole squares cover
 $ if squares > 0 then
         if (key % ${W} == 0 && n - i >= ${W}) {
             rows = ${W};
             for (int d = 0; d < ${squares}; d += ${W})
-                ${id}_transpose(key_rows + d, ${shape.kv_heads * hd}, tile + d * ${TILE});
+                ${transpose("key_rows + d", tostring(shape.kv_heads * hd), ("tile + d * %d"):format(TILE))};
 $   if squares < hd then
             for (int r = 0; r < ${W}; r++)
                 for (int d = ${squares}; d < ${hd}; d++)

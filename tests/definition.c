@@ -14,29 +14,33 @@
 
 enum { BLOCK = 512, LANES = 16 };
 
-static float exp2_defined(float x) {
+static inline float multiply_add(bool fused, float a, float b, float c) {
+    return fused ? fmaf(a, b, c) : a * b + c;
+}
+
+static float exp2_defined(bool fused, float x) {
     if (x < -126.0F)
         return 0.0F;
     const float n = rintf(x), f = x - n; /* ties to even */
     float y = 0x1.5ab260p-10F;
-    y = fmaf(y, f, 0x1.3ced02p-7F);
-    y = fmaf(y, f, 0x1.c6ba92p-5F);
-    y = fmaf(y, f, 0x1.ebf9b0p-3F);
-    y = fmaf(y, f, 0x1.62e424p-1F);
-    y = fmaf(y, f, 1.0F);
+    y = multiply_add(fused, y, f, 0x1.3ced02p-7F);
+    y = multiply_add(fused, y, f, 0x1.c6ba92p-5F);
+    y = multiply_add(fused, y, f, 0x1.ebf9b0p-3F);
+    y = multiply_add(fused, y, f, 0x1.62e424p-1F);
+    y = multiply_add(fused, y, f, 1.0F);
     return isnan(x) ? x : ldexpf(y, (int)n);
 }
 
-static FAST_FMA float dot(const float *a, const float *b, size_t count) {
+static FAST_FMA float dot(bool fused, const float *a, const float *b, size_t count) {
     float sum = 0;
     for (size_t i = 0; i < count; i++)
-        sum = fmaf(a[i], b[i], sum);
+        sum = multiply_add(fused, a[i], b[i], sum);
     return sum;
 }
 
-static FAST_FMA void add_scaled(float *sums, float p, const float *v, size_t count) {
+static FAST_FMA void add_scaled(bool fused, float *sums, float p, const float *v, size_t count) {
     for (size_t i = 0; i < count; i++)
-        sums[i] = fmaf(p, v[i], sums[i]);
+        sums[i] = multiply_add(fused, p, v[i], sums[i]);
 }
 
 /* One row of one head: q [head_dim], sees `len` keys; k and v at the row's KV head, a position
@@ -44,6 +48,7 @@ static FAST_FMA void add_scaled(float *sums, float p, const float *v, size_t cou
 static void attend_row(const struct kernel *kernel, const float *q, const float *k, size_t k_step,
                        const float *v, size_t v_step, size_t len, float *out) {
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
+    const bool fused = is_fused(kernel);
     const float factor = (float)(kernel->scale * 1.44269504088896340736);
     float scaled[1024], s[BLOCK], m = -FLT_MAX, l[LANES] = {0};
     for (size_t d = 0; d < dim; d++)
@@ -54,21 +59,21 @@ static void attend_row(const struct kernel *kernel, const float *q, const float 
         const size_t count = len - first < BLOCK ? len - first : BLOCK;
         float most = m, sums[LANES] = {0};
         for (size_t j = 0; j < count; j++) {
-            s[j] = dot(scaled, k + (first + j) * k_step, dim);
+            s[j] = dot(fused, scaled, k + (first + j) * k_step, dim);
             if (s[j] > most)
                 most = s[j];
         }
-        const float a = exp2_defined(m - most);
+        const float a = exp2_defined(fused, m - most);
         m = most;
         for (size_t d = 0; d < v_dim; d++)
             out[d] = out[d] * a;
         for (size_t j = 0; j < count; j++) {
-            const float p = exp2_defined(s[j] - m);
+            const float p = exp2_defined(fused, s[j] - m);
             sums[j % LANES] = sums[j % LANES] + p;
-            add_scaled(out, p, v + (first + j) * v_step, v_dim);
+            add_scaled(fused, out, p, v + (first + j) * v_step, v_dim);
         }
         for (size_t i = 0; i < LANES; i++)
-            l[i] = fmaf(l[i], a, sums[i]);
+            l[i] = multiply_add(fused, l[i], a, sums[i]);
     }
     if (!len)
         return;
@@ -77,7 +82,7 @@ static void attend_row(const struct kernel *kernel, const float *q, const float 
             l[i] = l[i] + l[i + width];
     const float r = 1.0F / l[0];
     for (size_t d = 0; d < v_dim; d++)
-        out[d] = fmaf(out[d], r, 0.0F);
+        out[d] = multiply_add(fused, out[d], r, 0.0F);
 }
 
 void definition_attention(const struct kernel *kernel, const float *q, const float *k,
@@ -91,14 +96,17 @@ void definition_attention(const struct kernel *kernel, const float *q, const flo
     }
 }
 
-FAST_FMA void definition_project(const float *w, const float *bias, bool in_out, const float *x,
-                                 size_t rows, size_t inputs, size_t outputs, float *y) {
+FAST_FMA void definition_project(const struct kernel *kernel, const float *w, const float *bias,
+                                 bool in_out, const float *x, size_t rows, size_t inputs,
+                                 size_t outputs, float *y) {
+    const bool fused = is_fused(kernel);
     const size_t input_step = in_out ? outputs : 1, output_step = in_out ? 1 : inputs;
     for (size_t r = 0; r < rows; r++)
         for (size_t o = 0; o < outputs; o++) {
             float sum = bias ? bias[o] : 0;
             for (size_t i = 0; i < inputs; i++)
-                sum = fmaf(x[r * inputs + i], w[o * output_step + i * input_step], sum);
+                sum = multiply_add(fused, x[r * inputs + i], w[o * output_step + i * input_step],
+                                   sum);
             y[r * outputs + o] = sum;
         }
 }

@@ -1,5 +1,6 @@
 /* The numerics promise as a program: every float operation of attention and projection in its
- * order. What a kernel computes must be this, bit for bit, on every instruction set. */
+ * order. What a kernel computes must be this, bit for bit, on every instruction set; on one without
+ * a fused multiply-add, which is_fused() tells, with every product rounded before it is added. */
 #ifndef DEFINITION_H
 #define DEFINITION_H
 
@@ -9,7 +10,7 @@
 void definition_attention(const struct kernel *kernel, const float *q, const float *k,
                           const float *v, size_t rows, const size_t *lens, float *out);
 
-void definition_project(const float *w, const float *bias, bool in_out, const float *x, size_t rows,
-                        size_t inputs, size_t outputs, float *y);
+void definition_project(const struct kernel *kernel, const float *w, const float *bias, bool in_out,
+                        const float *x, size_t rows, size_t inputs, size_t outputs, float *y);
 
 #endif

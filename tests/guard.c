@@ -11,6 +11,7 @@ static struct block {
     char *pages; /* guard, data, guard */
     size_t page, data;
     void *buffer;
+    bool frozen;
 } blocks[256];
 static size_t used;
 
@@ -24,6 +25,7 @@ static void need(int ok, const char *what) {
 void *guard_new(size_t bytes, enum place place) {
     need(used < sizeof blocks / sizeof *blocks, "guard_new: too many buffers");
     struct block *block = &blocks[used++];
+    block->frozen = false;
     const size_t shift = place == SHIFTED ? sizeof(float) : 0;
     block->page = (size_t)sysconf(_SC_PAGESIZE);
     block->data = (bytes + shift + block->page - 1) / block->page * block->page;
@@ -46,12 +48,22 @@ void guard_release(size_t mark) {
     }
 }
 
-static void protect(const void *buffer, int protection) {
+static void protect(const void *buffer, bool frozen) {
     for (size_t i = 0; i < used; i++)
-        if (blocks[i].buffer == buffer && blocks[i].data)
-            need(!mprotect(blocks[i].pages + blocks[i].page, blocks[i].data, protection),
+        if (blocks[i].buffer == buffer && blocks[i].data) {
+            need(!mprotect(blocks[i].pages + blocks[i].page, blocks[i].data,
+                           frozen ? PROT_READ : PROT_READ | PROT_WRITE),
                  "mprotect");
+            blocks[i].frozen = frozen;
+        }
 }
 
-void guard_freeze(const void *buffer) { protect(buffer, PROT_READ); }
-void guard_thaw(const void *buffer) { protect(buffer, PROT_READ | PROT_WRITE); }
+void guard_freeze(const void *buffer) { protect(buffer, true); }
+void guard_thaw(const void *buffer) { protect(buffer, false); }
+
+bool guard_is_frozen(const void *buffer) {
+    for (size_t i = 0; i < used; i++)
+        if (blocks[i].buffer == buffer)
+            return blocks[i].frozen;
+    return false;
+}

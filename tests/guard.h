@@ -3,6 +3,7 @@
 #ifndef GUARD_H
 #define GUARD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum place {
@@ -21,5 +22,6 @@ void guard_release(size_t mark);
 /* While frozen, a write to the buffer is a crash. */
 void guard_freeze(const void *buffer);
 void guard_thaw(const void *buffer);
+bool guard_is_frozen(const void *buffer);
 
 #endif

@@ -29,7 +29,7 @@ struct weights {
 };
 
 struct kernel {
-    const char *name, *isas; /* isas: ids, separated by spaces, scalar first */
+    const char *name, *isas, *unfused; /* ids, separated by spaces: all, and those without fma */
     size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim;
     double scale, rope_theta;
     bool exact, causal, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
@@ -49,6 +49,9 @@ struct kernel {
     const char *(*isa)(void);
     int (*use_isa)(const char *isa);
 };
+
+/* Whether the instruction set in use multiplies and adds in one rounding. */
+bool is_fused(const struct kernel *kernel);
 
 /* The registry, written by the makefile from its list of specs. */
 extern const struct kernel *const kernels[];

@@ -52,6 +52,8 @@ struct pool reversed_pool(size_t threads) {
     return (struct pool){(void *)(uintptr_t)threads, threads, run_reversed};
 }
 
+bool pool_is_reversed(const struct pool *pool) { return pool->run == run_reversed; }
+
 struct work {
     void (*work)(void *argument);
     void *argument;

@@ -7,6 +7,7 @@
 
 #include "definition.h"
 #include "pool.h"
+#include "remote.h"
 
 static uint32_t next(uint32_t *state) { return *state = *state * 1664525U + 1013904223U; }
 
@@ -71,10 +72,15 @@ size_t layer_work(const struct kernel *kernel, size_t n, size_t rows) {
            attention_work(kernel, n, rows);
 }
 
+/* How many times slower all kernels of the suite are than this machine's. */
+static size_t slowness(void) { return foreign_count ? 16 : 1; }
+
 size_t some_rows(const struct kernel *kernel, size_t n, size_t each, size_t least) {
     if (kernel->exact && n == kernel->capacity)
         return n;
-    const size_t cheap = (4U << 20) / each, bearable = smaller(least, (48U << 20) / each);
+    const size_t slow = slowness();
+    const size_t cheap = (4U << 20) / slow / each;
+    const size_t bearable = smaller(least, (48U << 20) / slow / each);
     const size_t rows = cheap > bearable ? cheap : bearable;
     return smaller(n, rows > 1 ? rows : smaller(least, 2));
 }
@@ -82,13 +88,15 @@ size_t some_rows(const struct kernel *kernel, size_t n, size_t each, size_t leas
 const struct budget FULL = {120U << 20};
 
 size_t cost(const struct kernel *kernel, size_t work) {
-    return strcmp(kernel->isa(), "scalar") == 0 ? work : work / 16;
+    if (strncmp(kernel->isa(), "scalar", strlen("scalar")) == 0)
+        return work;
+    return foreign_count ? work / 4 : work / 16; /* emulators gain less from vectors */
 }
 
 bool spend(struct budget *budget, size_t work) {
-    if (work > budget->left)
+    if (work > budget->left / slowness())
         return false;
-    budget->left -= work;
+    budget->left -= work * slowness();
     return true;
 }
 

@@ -1,15 +1,16 @@
 /* How the bounds come about. u = 2^-24 is the unit roundoff of float.
  *
  * A kernel sums each output in one chain of fma in index order (that is the numerics promise): step
- * i computes s_i = (s_(i-1) + a_i b_i)(1 + d), |d| <= u, and so adds an error of at most u |s_i|
- * (the running error bound: Higham, Accuracy and Stability of Numerical Algorithms, section 3.3).
- * The operands' own errors pass through times |a| and |b|. Such errors e are kept as the sum of
- * their squares, and the bound is 8 sqrt(sum of e^2). For up to 64 errors that is more than the sum
- * of all |e|, the worst that can happen. Beyond, it is what errors of independent signs stay below
- * but for a chance of 2 exp(-8^2 / 2) = 3e-14 (Higham and Mary, A New Approach to Probabilistic
- * Rounding Error Analysis, 2019), and the sum of all |e| would be so far above what happens in a
- * layer of thousands of channels that it would let faults pass. The bound scales with the length of
- * the sums and with their condition: partial sums that grow and cancel add what they are worth.
+ * i computes s_i = (s_(i-1) + a_i b_i)(1 + d), |d| <= u, and so adds an error of at most u |s_i|,
+ * and without a fused multiply-add u |a_i b_i| too (the running error bound: Higham, Accuracy and
+ * Stability of Numerical Algorithms, section 3.3). The operands' own errors pass through times |a|
+ * and |b|. Such errors e are kept as the sum of their squares, and the bound is 8 sqrt(sum of e^2).
+ * For up to 64 errors that is more than the sum of all |e|, the worst that can happen. Beyond, it
+ * is what errors of independent signs stay below but for a chance of 2 exp(-8^2 / 2) = 3e-14
+ * (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019), and the sum of
+ * all |e| would be so far above what happens in a layer of thousands of channels that it would let
+ * faults pass. The bound scales with the length of the sums and with their condition: partial sums
+ * that grow and cancel add what they are worth.
  *
  * Scores are kept in units of log2: q' = q * c, c = float(scale log2 e): 2 roundings of q, and
  * since that of c is the same for all channels, u |s| once more. Softmax: p_j = exp2(s_j - m). A
@@ -45,11 +46,17 @@ void reference_load(const float *from, size_t count, struct bounded *to) {
 
 static double square(double x) { return x * x; }
 
-/* sum = fma(a, b, sum) */
-static inline void chain(struct bounded *sum, struct bounded a, struct bounded b) {
-    sum->value += a.value * b.value;
+/* Of each product that is added, what its own rounding counts: nothing with a fused multiply-add.
+ */
+static double product_error(const struct kernel *kernel) { return is_fused(kernel) ? 0 : U; }
+
+/* sum = sum + a b */
+static inline void chain(double product_error, struct bounded *sum, struct bounded a,
+                         struct bounded b) {
+    const double product = a.value * b.value;
+    sum->value += product;
     sum->squares += square(a.value) * b.squares + square(b.value) * a.squares +
-                    square(U * sum->value) + square(TINY);
+                    square(U * sum->value) + square(product_error * product) + square(TINY);
 }
 
 static struct bounded rounded(double value, double squares, double roundings) {
@@ -76,7 +83,7 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
                          const size_t *lens, struct bounded *out) {
     const size_t heads = kernel->heads, kv_heads = kernel->kv_heads;
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
-    const double factor = kernel->scale * LOG2_E;
+    const double factor = kernel->scale * LOG2_E, product = product_error(kernel);
     size_t longest = 0;
     for (size_t i = 0; i < rows; i++)
         longest = lens[i] > longest ? lens[i] : longest;
@@ -92,7 +99,7 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
             const struct bounded *key = k + (j * kv_heads + kv_head) * dim;
             p[j] = (struct bounded){0, 0};
             for (size_t d = 0; d < dim; d++)
-                chain(&p[j], scaled[d], key[d]);
+                chain(product, &p[j], scaled[d], key[d]);
         }
         soften(p, len);
 
@@ -105,7 +112,7 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
             for (size_t d = 0; d < v_dim; d++) {
                 if (j && j % BLOCK == 0)
                     sums[d] = rounded(sums[d].value, sums[d].squares, 1);
-                chain(&sums[d], p[j], value[d]);
+                chain(product, &sums[d], p[j], value[d]);
             }
         }
         const size_t blocks = len / BLOCK + 1;
@@ -124,15 +131,17 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
     free(sums);
 }
 
-void reference_project(const float *w, const float *bias, bool in_out, const struct bounded *x,
-                       size_t rows, size_t inputs, size_t outputs, struct bounded *y) {
+void reference_project(const struct kernel *kernel, const float *w, const float *bias, bool in_out,
+                       const struct bounded *x, size_t rows, size_t inputs, size_t outputs,
+                       struct bounded *y) {
+    const double product = product_error(kernel);
     const size_t input_step = in_out ? outputs : 1, output_step = in_out ? 1 : inputs;
     for (size_t o = 0; o < outputs; o++)
         for (size_t r = 0; r < rows; r++) {
             struct bounded sum = {bias ? (double)bias[o] : 0, 0};
             for (size_t i = 0; i < inputs; i++) {
                 const double weight = (double)w[o * output_step + i * input_step];
-                chain(&sum, x[r * inputs + i], (struct bounded){weight, 0});
+                chain(product, &sum, x[r * inputs + i], (struct bounded){weight, 0});
             }
             y[r * outputs + o] = sum;
         }
@@ -140,6 +149,7 @@ void reference_project(const float *w, const float *bias, bool in_out, const str
 
 void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads, size_t pos) {
     const size_t half = kernel->rotary_dim / 2;
+    const double product = product_error(kernel);
     for (size_t pair = 0; pair < heads * half; pair++) {
         const size_t i = pair % half;
         struct bounded *head = x + pair / half * kernel->head_dim;
@@ -152,10 +162,10 @@ void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads
         const struct bounded c = {cos(angle), off}, s = {sin(angle), off};
         const struct bounded minus_s = {-s.value, off};
         struct bounded first = {0, 0}, second = {0, 0};
-        chain(&first, *b, minus_s);
-        chain(&first, *a, c);
-        chain(&second, *a, s);
-        chain(&second, *b, c);
+        chain(product, &first, *b, minus_s);
+        chain(product, &first, *a, c);
+        chain(product, &second, *a, s);
+        chain(product, &second, *b, c);
         *a = first;
         *b = second;
     }

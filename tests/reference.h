@@ -25,8 +25,9 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
 
 /* y[r][o] = bias[o] + sum over i of W(o, i) x[r][i]; W(o, i) is w[i][o] if in_out, else w[o][i].
  * bias may be NULL. */
-void reference_project(const float *w, const float *bias, bool in_out, const struct bounded *x,
-                       size_t rows, size_t inputs, size_t outputs, struct bounded *y);
+void reference_project(const struct kernel *kernel, const float *w, const float *bias, bool in_out,
+                       const struct bounded *x, size_t rows, size_t inputs, size_t outputs,
+                       struct bounded *y);
 
 /* Rotates x [heads][head_dim], which stands at `pos`, in place; nothing without rope. */
 void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads, size_t pos);

@@ -7,7 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "remote.h"
+
 /* ---- instruction sets ---- */
+
+/* Whether a word is in a list of words with single spaces between them. */
+static bool listed(const char *list, const char *word) {
+    const size_t length = strlen(word);
+    while (strncmp(list, word, length) != 0 || !strchr(" ", list[length])) {
+        list = strchr(list, ' ');
+        if (!list)
+            return false;
+        list++;
+    }
+    return true;
+}
+
+bool is_fused(const struct kernel *kernel) { return !listed(kernel->unfused, kernel->isa()); }
 
 bool isa_id(const struct kernel *kernel, size_t index, char id[ID_SIZE]) {
     const char *from = kernel->isas;
@@ -20,9 +36,11 @@ bool isa_id(const struct kernel *kernel, size_t index, char id[ID_SIZE]) {
 }
 
 const char *cpu_lacks(const char *isa) {
-    if (strcmp(isa, "scalar") == 0)
+    if (strcmp(isa, "scalar") == 0 || strcmp(isa, "scalar_unfused") == 0)
         return NULL;
 #if defined(__x86_64__)
+    if (strcmp(isa, "sse4.2") == 0)
+        return __builtin_cpu_supports("sse4.2") ? NULL : "sse4.2";
     if (strcmp(isa, "avx2") == 0)
         return !__builtin_cpu_supports("avx2")  ? "avx2"
                : !__builtin_cpu_supports("fma") ? "fma"
@@ -39,12 +57,16 @@ bool has_layer(const struct kernel *kernel) { return kernel->has_layer; }
 bool has_rope(const struct kernel *kernel) { return kernel->has_layer && kernel->rotary_dim; }
 bool is_not_causal(const struct kernel *kernel) { return !kernel->causal; }
 
+/* A suite with targets on other machines has no native ones. */
 static struct criterion_test_params parameters(bool (*applies)(const struct kernel *), bool once) {
     enum { SETS = 16 };
-    struct target *all = cr_malloc((kernel_count * SETS + 1) * sizeof *all);
+    struct target *all = cr_malloc((kernel_count * SETS + foreign_count + 1) * sizeof *all);
     size_t count = 0;
     char id[ID_SIZE];
-    for (size_t i = 0; i < kernel_count; i++)
+    for (size_t i = 0; i < foreign_count && !once; i++)
+        if ((!applies || applies(kernels[foreign[i].kernel])) && !foreign_lacks(&foreign[i]))
+            all[count++] = (struct target){foreign[i].kernel, i};
+    for (size_t i = 0; i < kernel_count && !foreign_count; i++)
         for (size_t j = 0; j < (once ? 1 : SETS) && isa_id(kernels[i], j, id); j++)
             if ((!applies || applies(kernels[i])) && (once || !cpu_lacks(id)))
                 all[count++] = (struct target){i, j};
@@ -59,10 +81,23 @@ struct criterion_test_params each_kernel(bool (*applies)(const struct kernel *))
     return parameters(applies, true);
 }
 
-const struct kernel *selected(const struct target *target) {
-    const struct kernel *kernel = kernels[target->kernel];
+const struct kernel *native(size_t index, bool fused) {
+    const struct kernel *kernel = kernels[index];
     char id[ID_SIZE];
-    cr_assert(isa_id(kernel, target->isa, id));
+    for (size_t i = 0; isa_id(kernel, i, id); i++)
+        if (listed(kernel->unfused, id) != fused && kernel->use_isa(id) == OK)
+            return kernel;
+    return NULL;
+}
+
+const struct kernel *selected(const struct target *target) {
+    const struct kernel *kernel =
+        foreign_count ? remote_start(&foreign[target->isa]) : kernels[target->kernel];
+    char id[ID_SIZE];
+    if (foreign_count)
+        snprintf(id, sizeof id, "%s", foreign[target->isa].isa);
+    else
+        cr_assert(isa_id(kernel, target->isa, id));
     cr_assert_eq(kernel->use_isa(id), OK, "%s: use_isa(\"%s\") refuses what this CPU runs",
                  kernel->name, id);
     cr_assert_str_eq(kernel->isa(), id);
@@ -80,6 +115,8 @@ const char *label(const struct kernel *kernel) {
 /* The tests run in processes of their own; each appends a line here, the closing hook reads them.
  */
 static const char *const ratios = BUILD "/ratios";
+
+void end_of_test(void) { cr_assert(remote_end(), "the runner did not end properly"); }
 
 static void note(const struct kernel *kernel, const char *what, size_t n, double ratio) {
     FILE *file = fopen(ratios, "a");
@@ -116,7 +153,12 @@ void expect_same(const struct kernel *kernel, const char *what, size_t n, const 
 
 static void print_skipped(void) {
     char id[ID_SIZE], said[512] = " ";
-    for (size_t i = 0; i < kernel_count; i++)
+    for (size_t i = 0; i < foreign_count; i++)
+        if (foreign_lacks(&foreign[i]))
+            fprintf(stderr, "skipped: isa %s, kernel %s by %s (%s)\n", foreign[i].isa,
+                    kernels[foreign[i].kernel]->name, foreign[i].emulator,
+                    foreign_lacks(&foreign[i]));
+    for (size_t i = 0; i < kernel_count && !foreign_count; i++)
         for (size_t j = 0; isa_id(kernels[i], j, id); j++) {
             char word[ID_SIZE + 2];
             snprintf(word, sizeof word, " %s ", id);
@@ -131,6 +173,10 @@ ReportHook(PRE_ALL)(struct criterion_test_set *tests) {
     (void)tests;
     (void)remove(ratios);
     fprintf(stderr, "%zu kernels\n", kernel_count);
+    for (size_t i = 0; i < foreign_count; i++)
+        if (!foreign_lacks(&foreign[i]))
+            fprintf(stderr, "isa %s, kernel %s by %s\n", foreign[i].isa,
+                    kernels[foreign[i].kernel]->name, foreign[i].emulator);
     print_skipped();
 }
 

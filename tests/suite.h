@@ -9,20 +9,23 @@
 #include "reference.h"
 
 /* A kernel and one of its instruction sets, by number: Criterion copies parameters from process to
- * process, where addresses differ. */
+ * process, where addresses differ. On another machine (remote.h), `isa` counts `foreign`. */
 struct target {
     size_t kernel, isa;
 };
 
-/* Each kernel that `applies` (NULL: all) with each instruction set of it that this CPU runs, or
- * just once. */
+/* Each kernel that `applies` (NULL: all) with each instruction set of it that this CPU runs or an
+ * emulator, or just once, on this machine. */
 struct criterion_test_params each_target(bool (*applies)(const struct kernel *kernel));
 struct criterion_test_params each_kernel(bool (*applies)(const struct kernel *kernel));
 
 /* EACH(target, suite, name, applies) { ... uses `target` ... } */
 #define EACH(what, suite, name, applies)                                                           \
     ParameterizedTestParameters(suite, name) { return each_##what(applies); }                      \
-    ParameterizedTest(struct target *target, suite, name, .timeout = 600)
+    ParameterizedTest(struct target *target, suite, name, .timeout = 600, .fini = end_of_test)
+
+/* After each test: a kernel on another machine must close properly. */
+void end_of_test(void);
 
 bool has_layer(const struct kernel *kernel);
 bool has_rope(const struct kernel *kernel);
@@ -30,6 +33,10 @@ bool is_not_causal(const struct kernel *kernel);
 
 /* The target's kernel, with its instruction set in use. */
 const struct kernel *selected(const struct target *target);
+
+/* A kernel of the registry on this machine, on its first instruction set with or without a fused
+ * multiply-add; NULL if it has none. */
+const struct kernel *native(size_t index, bool fused);
 
 /* Id `index` of the kernel's instruction sets in `id`, or false. */
 enum { ID_SIZE = 32 };

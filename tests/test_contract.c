@@ -296,7 +296,7 @@ EACH(target, contract, foreign_memory, NULL) {
         if (b < sizeof bytes / sizeof *bytes) {
             memset(cache, bytes[b], own < 4096 ? own : 4096);
             memset(weights, bytes[b], kernel->weights_bytes < 4096 ? kernel->weights_bytes : 4096);
-        } else if (other != kernel) {
+        } else if (other != kernels[target->kernel]) {
             cr_assert_eq(other->cache_reset(cache), OK);
         }
         for (enum function i = APPEND; i <= LAYER; i++)

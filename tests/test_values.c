@@ -261,9 +261,11 @@ EACH(target, values, same_as_other_kernels, NULL) {
     const struct kernel *kernel = selected(target);
     for (size_t i = 0; i < kernel_count; i++) {
         const struct kernel *other = kernels[i];
-        if (other == kernel || !same_softmax(kernel, other) || other->kv_heads != other->heads ||
-            (other->heads != 1 && other->heads != kernel->heads))
+        if (i == target->kernel || !same_softmax(kernel, other) ||
+            other->kv_heads != other->heads || (other->heads != 1 && other->heads != kernel->heads))
             continue;
+        if (is_fused(other) != is_fused(kernel) && !native(i, is_fused(kernel)))
+            continue; /* it has other bits */
         const size_t least =
             kernel->capacity < other->capacity ? kernel->capacity : other->capacity;
         const size_t n = least < 40 ? least : 40, rows = n < 7 ? n : 7;

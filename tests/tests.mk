@@ -12,6 +12,12 @@ SUITE_CPPFLAGS = -D_XOPEN_SOURCE=700 -Itests -MMD -MP -DBUILD='"$(SUITE_OUT)"' \
 SUITE_LIBS = $(shell pkg-config --libs criterion jansson) -pthread -lm
 
 all_specs := $(sort $(wildcard specs/*.lua tests/specs/*.lua))
+
+# Whatever sets a spec asks for, these are tested too: all that can run on x86-64, of the shipped
+# specs and of those that the foreign suite compares with.
+FOREIGN_SPECS ?= specs/stories260k.lua $(patsubst %,tests/specs/t_%.lua,vdim mqa13 max1025 dim3)
+native_sets := scalar_unfused,scalar,sse4.2,avx2,avx512
+isas_of = $(if $(filter specs/%.lua $(FOREIGN_SPECS),$(1)),--isa $(native_sets))
 SPECS ?= $(or $(SPEC),$(all_specs))
 
 # The id of a spec: its file's name, as far as C allows. It names the directory below out/ and the
@@ -40,7 +46,7 @@ define kernel_rule
 $(SUITE_OUT)/kernels/$(2)/kernel.a: $(1) attnc tests/describe.inc tests/kernel.h tests/kernel.mk \
 		$(SUITE_OUT)/suite.flags
 	@echo 'kernel $(2)'
-	@./attnc $(1) -o out/$(2) > /dev/null
+	@./attnc $(1) $(call isas_of,$(1)) -o out/$(2) > /dev/null
 	@+$$(MAKE) --no-print-directory -f tests/kernel.mk FROM=out/$(2) TO=$$(@D) ID=$(2) \
 		CC='$$(CC)' CFLAGS='$$(KERNEL_CFLAGS)' FLAGS=$(SUITE_OUT)/suite.flags
 	@touch $$@
@@ -49,7 +55,9 @@ $(foreach spec,$(SPECS),$(eval $(call kernel_rule,$(spec),$(call spec_id,$(spec)
 
 # Two files that change only when what is in them does.
 $(SUITE_OUT)/suite.flags: text = $(CC) $(KERNEL_CFLAGS)
-$(SUITE_OUT)/registry.c: text = \#include "kernel.h"\n \
+$(SUITE_OUT)/registry.c: text = \#include "remote.h"\n \
+	const struct foreign foreign[] = {{0}};\n \
+	const size_t foreign_count = 0;\n \
 	$(kernel_ids:%=extern const struct kernel kernel_%;\n) \
 	const struct kernel *const kernels[] = {$(kernel_ids:%=&kernel_%,)};\n \
 	const size_t kernel_count = sizeof kernels / sizeof *kernels;\n \
@@ -61,6 +69,75 @@ $(SUITE_OUT)/suite.flags $(SUITE_OUT)/registry.c: FORCE
 $(SUITE_OUT)/registry.o: $(SUITE_OUT)/registry.c tests/kernel.h
 	@$(CC) $(SUITE_CFLAGS) -Itests -c -o $@ $<
 
-.PHONY: check-kernels
+# The foreign suite: the same tests, with kernels that emulators run (tests/foreign). To be set on the
+# command line: FOREIGN_SPECS; FOREIGN_ISAS, of those that have an emulator; FOREIGN_COMPILE_<arch>
+# and FOREIGN_OUT, another compiler with a directory of its own; SUITE_ARGS.
+FOREIGN_OUT ?= $(SUITE_OUT)/foreign
+FOREIGN_ISAS ?= $(foreach row,$(FOREIGN_TABLE),$(word 1,$(subst |, ,$(row))))
+FOREIGN_CFLAGS := -std=c11 -D_DEFAULT_SOURCE -O2 -Wall -Wextra -Wpedantic -Werror -Itests
+foreign_ids := $(foreach spec,$(FOREIGN_SPECS),$(call spec_id,$(spec)))
+
+check-foreign: attnc
+	@$(MAKE) --no-print-directory run-foreign FOREIGN_TABLE='$(shell tests/foreign/table)'
+
+ifdef FOREIGN_TABLE
+# A row is isa|arch|compiler|emulator, with ~ for spaces.
+foreign_rows := $(foreach row,$(FOREIGN_TABLE),$(if $(filter $(FOREIGN_ISAS),\
+	$(word 1,$(subst |, ,$(row)))),$(row)))
+foreign_archs := $(sort $(foreach row,$(foreign_rows),$(word 2,$(subst |, ,$(row)))))
+foreign_compile = $(or $(FOREIGN_COMPILE_$(1)),$(subst ~, ,$(word 3,$(subst |, ,$(firstword \
+	$(foreach row,$(foreign_rows),$(if $(filter $(1),$(word 2,$(subst |, ,$(row)))),$(row))))))))
+every := $(shell tests/foreign/table every)
+
+# Every instruction set's file for every machine: what does not belong there must come out empty.
+define foreign_source
+$(FOREIGN_OUT)/$(2).c: $(1) attnc tests/kernel.h tests/describe.inc tests/tests.mk
+	@./attnc $(1) --isa $(every) -o $(FOREIGN_OUT)/$(2) >/dev/null
+	@name=$$$$(basename $(FOREIGN_OUT)/$(2)/*.json .json); printf '%s\n' \
+		"#include \"$(2)/$$$$name.h\"" '#define ID $(2)' \
+		"#define K $$$$name" "#define N $$$$(echo $$$$name | tr a-z A-Z)" \
+		'#define KERNEL kernel_$(2)' '#include "describe.inc"' '#include "foreign/runner.c"' >$$@
+endef
+define foreign_runner
+$(FOREIGN_OUT)/$(1)/$(2): $(FOREIGN_OUT)/$(2).c tests/foreign/runner.c tests/foreign/protocol.h \
+		tests/pool.c
+	@mkdir -p $$(@D)
+	@if command -v $(firstword $(call foreign_compile,$(1))) >/dev/null; then \
+		echo 'runner of $(2) for $(1)'; $(call foreign_compile,$(1)) $(FOREIGN_CFLAGS) -o $$@ $$< \
+		$$$$(ls $(FOREIGN_OUT)/$(2)/*.c | grep -v _selftest) \
+		$(if $(filter wasm32,$(1)),,-pthread tests/pool.c) -lm; \
+	else echo 'no runner of $(2) for $(1): no $(firstword $(call foreign_compile,$(1)))'; fi
+endef
+$(foreach spec,$(FOREIGN_SPECS),$(eval $(call foreign_source,$(spec),$(call spec_id,$(spec)))))
+$(foreach id,$(foreign_ids),$(foreach arch,$(foreign_archs),$(eval $(call foreign_runner,$(arch),$(id)))))
+foreign_runners := $(foreach id,$(foreign_ids),$(foreign_archs:%=$(FOREIGN_OUT)/%/$(id)))
+
+run-foreign: $(FOREIGN_OUT)/suite $(foreign_runners)
+	$(FOREIGN_OUT)/suite $(SUITE_ARGS)
+
+$(FOREIGN_OUT)/suite: $(suite_objects) $(FOREIGN_OUT)/registry.o \
+		$(foreign_ids:%=$(SUITE_OUT)/kernels/%/kernel.a)
+	@$(CC) $(SUITE_CFLAGS) -o $@ $^ $(SUITE_LIBS)
+
+numbered = $(shell printf '%s\n' $(foreign_ids) | grep -nx $(1) | cut -d: -f1)
+$(FOREIGN_OUT)/registry.c: text = \#include "remote.h"\n \
+	$(foreign_ids:%=extern const struct kernel kernel_%;\n) \
+	const struct kernel *const kernels[] = {$(foreign_ids:%=&kernel_%,)};\n \
+	const size_t kernel_count = sizeof kernels / sizeof *kernels;\n \
+	const bool kernels_are_all = false;\n \
+	const struct foreign foreign[] = {\n $(foreach id,$(foreign_ids),$(foreach row,$(foreign_rows), \
+	{$(call numbered,$(id)) - 1, "$(word 1,$(subst |, ,$(row)))", \
+	"$(subst ~, ,$(word 4,$(subst |, ,$(row))))", \
+	"$(FOREIGN_OUT)/$(word 2,$(subst |, ,$(row)))/$(id)"},\n))};\n \
+	const size_t foreign_count = sizeof foreign / sizeof *foreign;\n
+$(FOREIGN_OUT)/registry.c: FORCE
+	@mkdir -p $(@D)
+	@printf '%b' '$(text)' | cmp -s - $@ || printf '%b' '$(text)' > $@
+
+$(FOREIGN_OUT)/registry.o: $(FOREIGN_OUT)/registry.c tests/kernel.h tests/remote.h
+	@$(CC) $(SUITE_CFLAGS) -Itests -c -o $@ $<
+endif
+
+.PHONY: check-kernels check-foreign run-foreign
 
 -include $(suite_objects:.o=.d)

@@ -21,7 +21,7 @@ for i = 0, 7, 4 do
     end
 end
 for i = 0, 3 do
-    local store = "_mm256_storeu_ps(target + %d * KEY_TILE, _mm256_permute2f128_ps(q%d, q%d, %s));"
+    local store = "_mm256_storeu_ps(target + %d * $key_tile, _mm256_permute2f128_ps(q%d, q%d, %s));"
     line(store, i, i, i + 4, "0x20")
     line(store, i + 4, i, i + 4, "0x31")
 end
@@ -31,7 +31,6 @@ return {
     order = 20,
     arch = "x86_64",
     about = "AVX2 and FMA",
-    guard = "defined(__x86_64__) || defined(_M_X64)",
     header = "immintrin.h",
     target = "avx2,fma",
     needs = { "avx2", "fma" },
@@ -39,6 +38,8 @@ return {
     lanes = 8,
     registers = 16,
     fused = true,
+    test = { native = true, run = "qemu-x86_64 -cpu Haswell,"
+        .. "pcid=off,x2apic=off,tsc-deadline=off,hle=off,invpcid=off,rtm=off" },
     -- 6 x 2 accumulators, 2 operands and 1 broadcast fill 15 of 16 registers.
     tiles = {
         score_rows = 6,
@@ -48,18 +49,16 @@ return {
         accumulators = 12,
     },
     functions = {
-        transpose = transpose,
-        fold = {
-            "const __m256 y = _mm256_add_ps(_mm256_loadu_ps(l), _mm256_loadu_ps(l + 8));",
-            "__m128 z = _mm_add_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));",
-            "z = _mm_add_ps(z, _mm_movehl_ps(z, z));",
-            "return _mm_cvtss_f32(_mm_add_ss(z, _mm_movehdup_ps(z)));",
-        },
-        reduce_max = {
-            "__m128 m = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));",
-            "m = _mm_max_ps(m, _mm_movehl_ps(m, m));",
-            "return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));",
-        },
+        transpose = table.concat(transpose, "\n"),
+        fold = [[
+const __m256 y = _mm256_add_ps(_mm256_loadu_ps(l), _mm256_loadu_ps(l + 8));
+__m128 z = _mm_add_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));
+z = _mm_add_ps(z, _mm_movehl_ps(z, z));
+return _mm_cvtss_f32(_mm_add_ss(z, _mm_movehdup_ps(z)));]],
+        reduce_max = [[
+__m128 m = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));]],
     },
     ops = {
         prefetch = "_mm_prefetch((const char *)($1), _MM_HINT_T0)",

@@ -30,7 +30,7 @@ for i = 0, 15, 8 do
     end
 end
 for j = 0, 7 do
-    local store = "_mm512_storeu_ps(target + %d * KEY_TILE, _mm512_shuffle_f32x4(t%d, t%d, %s));"
+    local store = "_mm512_storeu_ps(target + %d * $key_tile, _mm512_shuffle_f32x4(t%d, t%d, %s));"
     line(store, j, j, j + 8, "0x88")
     line(store, j + 8, j, j + 8, "0xdd")
 end
@@ -40,7 +40,6 @@ return {
     order = 30,
     arch = "x86_64",
     about = "AVX-512 F, BW, DQ, VL",
-    guard = "defined(__x86_64__) || defined(_M_X64)",
     header = "immintrin.h",
     target = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma",
     needs = { "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma" },
@@ -52,6 +51,7 @@ return {
     lanes = 16,
     registers = 32,
     fused = true,
+    test = { native = true },
     -- 20 accumulators, 4 vectors of keys, a broadcast: best of 4, 5, 6 x 4, 8 x 2 and 12 x 2.
     tiles = {
         score_rows = 5,
@@ -61,15 +61,14 @@ return {
         accumulators = 20,
     },
     functions = {
-        transpose = transpose,
-        fold = {
-            "const __m512 x = _mm512_loadu_ps(l);",
-            "const __m256 high = _mm512_extractf32x8_ps(x, 1);",
-            "const __m256 y = _mm256_add_ps(_mm512_castps512_ps256(x), high);",
-            "__m128 z = _mm_add_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));",
-            "z = _mm_add_ps(z, _mm_movehl_ps(z, z));",
-            "return _mm_cvtss_f32(_mm_add_ss(z, _mm_movehdup_ps(z)));",
-        },
+        transpose = table.concat(transpose, "\n"),
+        fold = [[
+const __m512 x = _mm512_loadu_ps(l);
+const __m256 high = _mm512_extractf32x8_ps(x, 1);
+const __m256 y = _mm256_add_ps(_mm512_castps512_ps256(x), high);
+__m128 z = _mm_add_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));
+z = _mm_add_ps(z, _mm_movehl_ps(z, z));
+return _mm_cvtss_f32(_mm_add_ss(z, _mm_movehdup_ps(z)));]],
     },
     ops = {
         prefetch = "_mm_prefetch((const char *)($1), _MM_HINT_T0)",

@@ -519,7 +519,8 @@ static void list_isas(struct subject *own) {
         char *id = own->isas[own->isa_count];
         snprintf(id, ID_SIZE, "%.*s", (int)size, from);
         from += size + (from[size] == ' ');
-        if (strcmp(id, "scalar") == 0 && !options.scalar)
+        const bool slow = strcmp(id, "scalar") == 0 || strstr(own->kernel->unfused, id);
+        if (slow && !options.scalar)
             continue;
         if (own->kernel->use_isa(id) == OK)
             own->isa_count++;

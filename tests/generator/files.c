@@ -402,7 +402,10 @@ Test(files, help_names_every_field) {
     expect_done(attnc("--help"));
     run = attnc("isa");
     expect_done(run);
-    cr_expect_not_null(strstr(run->out, "scalar     runs on this CPU"), "%s", run->out);
+    cr_expect_not_null(strstr(run->out, "scalar         runs on this CPU"), "%s", run->out);
+    run = attnc("isa", "--json");
+    expect_done(run);
+    cr_expect_not_null(strstr(run->out, "\"runs_here\": true"), "%s", run->out);
     expect_done(attnc("--version"));
 }
 

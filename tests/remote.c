@@ -1,0 +1,480 @@
+#define _GNU_SOURCE /* pipe2, process_vm_readv */
+#include "remote.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "foreign/protocol.h"
+#include "guard.h"
+#include "pool.h"
+
+extern char **environ;
+
+/* ---- the runner ---- */
+
+static FILE *to, *from;
+static pid_t child;
+static const char *command = "";
+static struct kernel described;
+static char name[TEXT], isas[TEXT], unfused[TEXT], isa_now[TEXT];
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER; /* several threads may call */
+
+static void protocol_broken(void) {
+    int status = 0;
+    (void)waitpid(child, &status, 0);
+    child = 0;
+    cr_assert_fail("%s: the runner ended with status %d", command,
+                   WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    abort();
+}
+
+enum { WORDS = 32, SECONDS = 300 };
+
+/* The command's words: `timeout -k 1 N EMULATOR... RUNNER`; cut up in `text`. */
+static void split(const struct foreign *target, char *text, size_t size, char *words[WORDS]) {
+    char *state = NULL;
+    size_t count = 0;
+    snprintf(text, size, "timeout -k 1 %d %s %s", SECONDS, target->emulator, target->runner);
+    for (char *word = strtok_r(text, " ", &state); word && count + 1 < WORDS;
+         word = strtok_r(NULL, " ", &state))
+        words[count++] = word;
+    words[count] = NULL;
+}
+
+const char *foreign_lacks(const struct foreign *target) {
+    static char said[160];
+    char program[128], path[512];
+    const char *search = getenv("PATH");
+    snprintf(program, sizeof program, "%.*s", (int)strcspn(target->emulator, " "),
+             target->emulator);
+    while (search && *search) {
+        const int length = (int)strcspn(search, ":");
+        snprintf(path, sizeof path, "%.*s/%s", length, search, program);
+        if (access(path, X_OK) == 0)
+            break;
+        search += length + (search[length] == ':');
+    }
+    if (!search || !*search) {
+        snprintf(said, sizeof said, "no %s here", program);
+        return said;
+    }
+    return access(target->runner, R_OK) == 0 ? NULL : "its compiler is not here";
+}
+
+static void start(const struct foreign *target) {
+    static char text[1024];
+    char *words[WORDS];
+    int ask[2], answer[2];
+    posix_spawn_file_actions_t actions;
+    split(target, text, sizeof text, words);
+    command = target->emulator;
+    signal(SIGPIPE, SIG_IGN);
+    cr_assert(pipe2(ask, O_CLOEXEC) == 0 && pipe2(answer, O_CLOEXEC) == 0, "pipe2");
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ask[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, answer[1], STDOUT_FILENO);
+    const int error = posix_spawnp(&child, words[0], &actions, NULL, words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ask[0]);
+    close(answer[1]);
+    cr_assert_eq(error, 0, "%s: %s", words[0], strerror(error));
+    to = fdopen(ask[1], "wb");
+    from = fdopen(answer[0], "rb");
+    cr_assert(to && from, "fdopen");
+    setvbuf(to, NULL, _IOFBF, 1 << 16);
+    setvbuf(from, NULL, _IOFBF, 1 << 16);
+}
+
+bool remote_end(void) {
+    char text[TEXT];
+    int status = -1;
+    if (!child)
+        return true;
+    put_number(to, END);
+    fflush(to);
+    get_text(from, text);
+    fclose(to);
+    fclose(from);
+    (void)waitpid(child, &status, 0);
+    child = 0;
+    if (strcmp(text, CLOSING) == 0 && status == 0)
+        return true;
+    fprintf(stderr, "%s: the runner closed with '%s', status %#x\n", command, text,
+            (unsigned)status);
+    return false;
+}
+
+/* ---- buffers of a call ---- */
+
+static struct buffer {
+    enum buffer_kind kind;
+    const void *address;
+    size_t bytes;
+    bool constant; /* the call may not write it */
+} buffers[BUFFERS];
+static size_t buffer_count;
+
+/* What the runner knows to be in a cache or in packed weights. */
+static struct known {
+    const void *address;
+    size_t bytes;
+    unsigned char *held;
+} known[KEPT];
+static size_t known_count;
+
+/* The number of a buffer, as a pointer's text: the same for the same address. */
+static uint64_t pointer(enum buffer_kind kind, const void *address, size_t bytes, bool constant) {
+    if (!address)
+        return 0;
+    for (size_t i = 0; i < buffer_count; i++)
+        if (buffers[i].address == address) {
+            buffers[i].constant = buffers[i].constant && constant;
+            if (buffers[i].bytes < bytes)
+                buffers[i].bytes = bytes;
+            return i + 1;
+        }
+    cr_assert_lt(buffer_count, (size_t)BUFFERS);
+    buffers[buffer_count] = (struct buffer){kind, address, bytes, constant};
+    return ++buffer_count;
+}
+
+/* Rows of a matrix; a call that must be refused may name more than there are. */
+static uint64_t rows(const void *address, size_t count, size_t width, bool constant) {
+    const size_t most = described.capacity;
+    return pointer(FLOATS, address, (count < most ? count : most) * width * sizeof(float),
+                   constant);
+}
+
+/* How many of the bytes this process can read, without the risk of a crash; copies them. */
+static size_t read_safely(const void *address, size_t bytes, void *copy) {
+    const struct iovec local = {copy, bytes}, remote = {(void *)address, bytes};
+    if (!bytes)
+        return 0;
+    const ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    return got < 0 ? 0 : (size_t)got / sizeof(float) * sizeof(float);
+}
+
+static struct known *find_known(const struct buffer *buffer) {
+    for (size_t i = 0; i < known_count; i++)
+        if (known[i].address == buffer->address && known[i].bytes == buffer->bytes)
+            return &known[i];
+    return NULL;
+}
+
+static struct known *new_known(const struct buffer *buffer) {
+    if (known_count == KEPT) {
+        free(known[0].held);
+        memmove(known, known + 1, --known_count * sizeof *known);
+    }
+    known[known_count] = (struct known){buffer->address, buffer->bytes, malloc(buffer->bytes + 1)};
+    cr_assert(known[known_count].held, "out of memory");
+    return &known[known_count++];
+}
+
+static void put_memory(const struct buffer *buffer, uint64_t flags) {
+    struct known *own = find_known(buffer);
+    const bool same = own && memcmp(own->held, buffer->address, buffer->bytes) == 0;
+    if (!own)
+        own = new_known(buffer);
+    put_number(to, buffer->bytes);
+    put_number(to, flags | (same ? 0 : FOLLOW));
+    if (same)
+        return;
+    memcpy(own->held, buffer->address, buffer->bytes);
+    put_bytes(to, own->held, buffer->bytes);
+}
+
+static void put_buffer(struct buffer *buffer) {
+    const bool frozen = buffer->constant || guard_is_frozen(buffer->address);
+    const uint64_t flags = frozen ? FROZEN : 0;
+    if (buffer->kind == MEMORY && (uintptr_t)buffer->address % described.align) {
+        buffer->kind = FLOATS; /* to be refused: not a byte of it may be touched */
+        buffer->bytes = 0;
+    }
+    put_number(to, buffer->kind);
+    put_number(to, (uintptr_t)buffer->address);
+    if (buffer->kind == MEMORY) {
+        put_memory(buffer, flags);
+    } else if (buffer->kind == SCRATCH) {
+        put_number(to, buffer->bytes);
+        put_number(to, flags);
+        put_number(to, *(const unsigned char *)buffer->address);
+    } else {
+        unsigned char *copy = malloc(buffer->bytes + 1);
+        cr_assert(copy, "out of memory");
+        buffer->bytes = read_safely(buffer->address, buffer->bytes, copy);
+        put_number(to, buffer->bytes);
+        put_number(to, flags | FOLLOW);
+        put_bytes(to, copy, buffer->bytes);
+        free(copy);
+    }
+}
+
+static void put_buffers(enum request request) {
+    put_number(to, request);
+    put_number(to, fegetround() == FE_UPWARD);
+    put_number(to, buffer_count);
+    for (size_t i = 0; i < buffer_count; i++)
+        put_buffer(&buffers[i]);
+}
+
+static void put_pool(const struct pool *pool) {
+    put_number(to, pool != NULL);
+    if (!pool)
+        return;
+    put_number(to, pool->threads);
+    put_number(to, pool_is_reversed(pool));
+    put_number(to, pool->run != NULL);
+}
+
+/* The call's status; what it wrote is written here too, which is a crash where it must not. */
+static int get_status(void) {
+    fflush(to);
+    const int status = (int)(int64_t)get_number(from);
+    for (uint64_t number; (number = get_number(from)) != 0;) {
+        const struct buffer *buffer = &buffers[number - 1];
+        const size_t offset = get_number(from), bytes = get_number(from);
+        cr_assert(number <= buffer_count && offset + bytes <= buffer->bytes, "%s: nonsense",
+                  command);
+        unsigned char *const place = (unsigned char *)buffer->address + offset;
+        get_bytes(from, place, bytes);
+        struct known *own = buffer->kind == MEMORY ? find_known(buffer) : NULL;
+        if (own)
+            memcpy(own->held + offset, place, bytes);
+    }
+    buffer_count = 0;
+    return status;
+}
+
+/* ---- the functions of struct kernel ---- */
+
+static size_t q_width(void) { return described.heads * described.head_dim; }
+static size_t k_width(void) { return described.kv_heads * described.head_dim; }
+static size_t v_width(void) { return described.kv_heads * described.v_head_dim; }
+static size_t out_width(void) { return described.heads * described.v_head_dim; }
+
+static size_t ask_bytes(enum request request, size_t threads) {
+    pthread_mutex_lock(&turn);
+    put_number(to, request);
+    put_number(to, threads);
+    fflush(to);
+    const size_t bytes = get_number(from);
+    pthread_mutex_unlock(&turn);
+    return bytes;
+}
+
+static size_t scratch_bytes(size_t threads) { return ask_bytes(SCRATCH_BYTES, threads); }
+static size_t cache_scratch_bytes(size_t threads) {
+    return ask_bytes(CACHE_SCRATCH_BYTES, threads);
+}
+
+/* A pool that must be refused has no scratch that fits. */
+static size_t threads_of(const struct pool *pool) {
+    return pool && pool->threads <= described.max_threads ? pool->threads : 0;
+}
+
+static int attention(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv,
+                     float *out, void *scratch, const struct pool *pool) {
+    const size_t bytes = scratch_bytes(threads_of(pool));
+    pthread_mutex_lock(&turn);
+    const uint64_t pointers[] = {rows(q, n_q, q_width(), true), rows(k, n_kv, k_width(), true),
+                                 rows(v, n_kv, v_width(), true), rows(out, n_q, out_width(), false),
+                                 pointer(SCRATCH, scratch, bytes, false)};
+    put_buffers(ATTENTION);
+    for (size_t i = 0; i < 3; i++)
+        put_number(to, pointers[i]);
+    put_number(to, n_q);
+    put_number(to, n_kv);
+    put_number(to, pointers[3]);
+    put_number(to, pointers[4]);
+    put_pool(pool);
+    const int status = get_status();
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
+static int cache_reset(void *cache) {
+    pthread_mutex_lock(&turn);
+    const uint64_t own = pointer(MEMORY, cache, described.cache_bytes, false);
+    put_buffers(CACHE_RESET);
+    put_number(to, own);
+    const int status = get_status();
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
+static int cache_append(void *cache, size_t pos, size_t n, const float *k, const float *v) {
+    pthread_mutex_lock(&turn);
+    const uint64_t pointers[] = {pointer(MEMORY, cache, described.cache_bytes, false),
+                                 rows(k, n, k_width(), true), rows(v, n, v_width(), true)};
+    put_buffers(CACHE_APPEND);
+    put_number(to, pointers[0]);
+    put_number(to, pos);
+    put_number(to, n);
+    put_number(to, pointers[1]);
+    put_number(to, pointers[2]);
+    const int status = get_status();
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
+static int cache_attention(const void *cache, size_t pos, size_t n, const float *q, float *out,
+                           void *scratch, const struct pool *pool) {
+    const size_t bytes = cache_scratch_bytes(threads_of(pool));
+    pthread_mutex_lock(&turn);
+    const uint64_t pointers[] = {pointer(MEMORY, cache, described.cache_bytes, true),
+                                 rows(q, n, q_width(), true), rows(out, n, out_width(), false),
+                                 pointer(SCRATCH, scratch, bytes, false)};
+    put_buffers(CACHE_ATTENTION);
+    put_number(to, pointers[0]);
+    put_number(to, pos);
+    put_number(to, n);
+    for (size_t i = 1; i < 4; i++)
+        put_number(to, pointers[i]);
+    put_pool(pool);
+    const int status = get_status();
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
+static int pack_weights(const struct weights *source, void *weights) {
+    static const struct weights none;
+    const struct weights *given = source ? source : &none;
+    const size_t inputs = described.d_model * sizeof(float);
+    pthread_mutex_lock(&turn);
+    const uint64_t pointers[] = {pointer(FLOATS, given->wq, q_width() * inputs, true),
+                                 pointer(FLOATS, given->wk, k_width() * inputs, true),
+                                 pointer(FLOATS, given->wv, v_width() * inputs, true),
+                                 pointer(FLOATS, given->wo, out_width() * inputs, true),
+                                 pointer(FLOATS, given->bq, q_width() * sizeof(float), true),
+                                 pointer(FLOATS, given->bk, k_width() * sizeof(float), true),
+                                 pointer(FLOATS, given->bv, v_width() * sizeof(float), true),
+                                 pointer(FLOATS, given->bo, inputs, true),
+                                 pointer(MEMORY, weights, described.weights_bytes, false)};
+    put_buffers(PACK_WEIGHTS);
+    for (size_t i = 0; i < 8; i++)
+        put_number(to, pointers[i]);
+    put_number(to, source != NULL);
+    put_number(to, pointers[8]);
+    const int status = get_status();
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
+static int layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
+                 void *scratch, const struct pool *pool) {
+    const size_t threads = threads_of(pool);
+    const size_t bytes = cache ? cache_scratch_bytes(threads) : scratch_bytes(threads);
+    pthread_mutex_lock(&turn);
+    const uint64_t pointers[] = {
+        pointer(MEMORY, weights, described.weights_bytes, true),
+        pointer(MEMORY, cache, described.cache_bytes, false), rows(x, n, described.d_model, true),
+        rows(y, n, described.d_model, false), pointer(SCRATCH, scratch, bytes, false)};
+    put_buffers(LAYER);
+    put_number(to, pointers[0]);
+    put_number(to, pointers[1]);
+    put_number(to, pos);
+    put_number(to, n);
+    for (size_t i = 2; i < 5; i++)
+        put_number(to, pointers[i]);
+    put_pool(pool);
+    const int status = get_status();
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
+static const char *isa(void) {
+    if (*isa_now)
+        return isa_now;
+    pthread_mutex_lock(&turn);
+    put_number(to, ISA);
+    fflush(to);
+    get_text(from, isa_now);
+    pthread_mutex_unlock(&turn);
+    return isa_now;
+}
+
+static int use_isa(const char *id) {
+    pthread_mutex_lock(&turn);
+    put_number(to, USE_ISA);
+    put_text(to, id ? id : "");
+    fflush(to);
+    const int status = (int)(int64_t)get_number(from);
+    *isa_now = 0;
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
+/* ---- starting ---- */
+
+static void get_description(void) {
+    get_text(from, name);
+    get_text(from, isas);
+    get_text(from, unfused);
+    described = (struct kernel){.name = name, .isas = isas, .unfused = unfused};
+    described.scale = get_real(from);
+    described.rope_theta = get_real(from);
+    size_t *const sizes[] = {&described.d_model,   &described.heads,      &described.kv_heads,
+                             &described.head_dim,  &described.v_head_dim, &described.capacity,
+                             &described.rotary_dim};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        *sizes[i] = get_number(from);
+    bool *const flags[] = {&described.exact,           &described.causal, &described.has_layer,
+                           &described.qkv_bias,        &described.o_bias, &described.weights_in_out,
+                           &described.rope_interleaved};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        *flags[i] = get_number(from) != 0;
+    size_t *const costs[] = {&described.align,         &described.cache_bytes,
+                             &described.weights_bytes, &described.max_threads,
+                             &described.parameters,    &described.kv_bytes_per_token};
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+        *costs[i] = get_number(from);
+    described.scratch_bytes = scratch_bytes;
+    described.cache_scratch_bytes = cache_scratch_bytes;
+    described.attention = attention;
+    described.cache_reset = cache_reset;
+    described.cache_append = cache_append;
+    described.cache_attention = cache_attention;
+    described.pack_weights = described.has_layer ? pack_weights : NULL;
+    described.layer = described.has_layer ? layer : NULL;
+    described.isa = isa;
+    described.use_isa = use_isa;
+}
+
+/* What a caller may rely on whatever the machine. */
+static void expect_twin(const struct kernel *twin) {
+    const size_t pairs[][2] = {{described.d_model, twin->d_model},
+                               {described.heads, twin->heads},
+                               {described.kv_heads, twin->kv_heads},
+                               {described.head_dim, twin->head_dim},
+                               {described.v_head_dim, twin->v_head_dim},
+                               {described.capacity, twin->capacity},
+                               {described.rotary_dim, twin->rotary_dim},
+                               {described.align, twin->align},
+                               {described.cache_bytes, twin->cache_bytes},
+                               {described.weights_bytes, twin->weights_bytes},
+                               {described.exact, twin->exact},
+                               {described.causal, twin->causal}};
+    cr_assert_str_eq(described.name, twin->name, "%s: the runner of another kernel", command);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        cr_assert_eq(pairs[i][0], pairs[i][1], "%s %s: size %zu is %zu, natively %zu", command,
+                     name, i, pairs[i][0], pairs[i][1]);
+    cr_assert_eq(described.scale, twin->scale);
+}
+
+const struct kernel *remote_start(const struct foreign *target) {
+    if (!child) {
+        start(target);
+        get_description();
+        expect_twin(kernels[target->kernel]);
+    }
+    return &described;
+}
