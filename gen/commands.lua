@@ -91,6 +91,42 @@ function commands.info(options)
     return info.text(shape)
 end
 
+-- options = {file=, text=, seq=nil or N, isa=nil or text, json=boolean, write=boolean}
+-- -> name, array of {name=, text=} (nil: none are to be written), text for stdout | nil, message
+function commands.import(options)
+    local import = require "import/import"
+    local model, message = import.read(options.file, options.text)
+    if not model then return nil, message end
+    local files, specs
+    if options.write then
+        local words = { "attnc import", shell_word(options.file:match("[^/]*$")) }
+        if options.seq then words[#words + 1] = "--seq " .. options.seq end
+        if options.isa then
+            words[#words + 1] = "--isa " .. shell_word(options.isa == "native"
+                and table.concat(spec.native(), ",") or options.isa)
+        end
+        specs, message = import.specs(model, { seq = options.seq, isa = options.isa,
+            command = table.concat(words, " ") })
+        if not specs then return nil, message end
+        files = {}
+        for i, each in ipairs(specs) do
+            files[i] = { name = each.file, text = each.text }
+        end
+        table.sort(files, function(a, b) return a.name < b.name end)
+    end
+    if options.json then
+        return model.base or model.name, files, attnc.json(import.rows(model))
+    end
+    return model.base, files, import.report(model, specs)
+end
+
+-- -> text for stdout: one line a model type
+function commands.help_models()
+    local import = require "import/import"
+    return "Model types that attnc import reads:\n\n"
+        .. table.concat(import.types(), "\n") .. "\n"
+end
+
 function commands.help_spec()
     return spec.help()
 end

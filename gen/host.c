@@ -306,6 +306,7 @@ static int host_list(lua_State *lua) {
     lua_newtable(lua);
     for (size_t i = 0; i < builtin_count; i++)
         if (strncmp(builtins[i].path, "tests/", 6) != 0 &&
+            strncmp(builtins[i].path, "gen/import/", 11) != 0 &&
             (templates_directory == NULL || !is_template(builtins[i].path))) {
             lua_pushstring(lua, builtins[i].path);
             lua_rawseti(lua, -2, (lua_Integer)lua_rawlen(lua, -2) + 1);
@@ -390,7 +391,8 @@ static int host_json(lua_State *lua) {
     return 1;
 }
 
-static void push_json(lua_State *lua, json_t *value) {
+/* `null` is the index of what stands for JSON's null. */
+static void push_json(lua_State *lua, json_t *value, int null) {
     const char *key;
     json_t *item;
     size_t i;
@@ -399,14 +401,16 @@ static void push_json(lua_State *lua, json_t *value) {
     case JSON_OBJECT:
         lua_newtable(lua);
         json_object_foreach(value, key, item) {
-            push_json(lua, item);
+            push_json(lua, item, null);
             lua_setfield(lua, -2, key);
         }
         break;
     case JSON_ARRAY:
         lua_newtable(lua);
+        luaL_newmetatable(lua, "array"); /* so that an empty one is no object */
+        lua_setmetatable(lua, -2);
         json_array_foreach(value, i, item) {
-            push_json(lua, item);
+            push_json(lua, item, null);
             lua_rawseti(lua, -2, (lua_Integer)i + 1);
         }
         break;
@@ -420,25 +424,27 @@ static void push_json(lua_State *lua, json_t *value) {
         lua_pushnumber(lua, json_real_value(value));
         break;
     case JSON_NULL:
-        lua_pushnil(lua);
+        lua_pushvalue(lua, null);
         break;
     default:
         lua_pushboolean(lua, json_is_true(value));
     }
 }
 
-/* attnc.parse_json(text) -> table or array (null: nothing) | nil, message. */
+/* attnc.parse_json(text, null) -> table or array | nil, message. `null` stands for null; without it
+ * a null is nothing. An array has a metatable whose __name is "array". */
 static int host_parse_json(lua_State *lua) {
     size_t size;
     json_error_t error;
     const char *text = luaL_checklstring(lua, 1, &size);
+    lua_settop(lua, 2);
     json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     if (value == NULL) {
         lua_pushnil(lua);
         lua_pushfstring(lua, "line %d: %s", error.line, error.text);
         return 2;
     }
-    push_json(lua, value);
+    push_json(lua, value, 2);
     json_decref(value);
     return 1;
 }
@@ -457,7 +463,8 @@ static int host_machine(lua_State *lua) {
     return 1;
 }
 
-/* package.searchers: `require "spec"` finds the built-in gen/spec.lua and nothing else. */
+/* package.searchers: `require "spec"` finds the built-in gen/spec.lua, "import/facts" the one in
+ * gen/import/, and nothing else. */
 static int search_builtin(lua_State *lua) {
     const char *path = lua_pushfstring(lua, "gen/%s.lua", luaL_checkstring(lua, 1));
     const struct builtin *file = find_builtin(path);

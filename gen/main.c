@@ -29,24 +29,31 @@ static const char help[] =
     "  attnc check SPEC     write, compile (CC, CFLAGS) and run the selftests\n"
     "  attnc bench SPEC     write, compile, verify and time; what follows -- goes to the bench\n"
     "  attnc verify FILE... compare written files with what attnc writes today\n"
+    "  attnc import CONFIG  write the specs of a model's attentions from its config.json\n"
     "  attnc isa            list the instruction sets and what this CPU runs\n"
     "  attnc help spec      list the fields of a spec\n"
+    "  attnc help models    list the model types that import reads\n"
     "\n"
-    "  -o, --output DIR     where files go (default out/<name>)\n"
+    "  -o, --output DIR     where files go (default out/<name>; import: out/specs/<name>)\n"
     "  --isa LIST           instead of the spec's isa: names with commas, or native\n"
+    "                       (import: the specs' isa, default scalar,avx2,avx512)\n"
     "  --set FIELD=VALUE    instead of the spec's value; may be given again\n"
     "  --single-file        header and code in one file\n"
-    "  --json               info, isa or bench as JSON\n"
+    "  --seq N              import: exactly N positions (default: up to as many as the config "
+    "says)\n"
+    "  --json               info, isa or bench as JSON; import: what was read, and no specs unless "
+    "-o\n"
     "  --templates DIR      use these templates, not the built-in ones\n"
     "  --version, --help\n"
     "\n"
-    "Exit status: 0 done, 1 failed, 2 bad usage or bad spec.\n";
+    "Exit status: 0 done, 1 failed, 2 bad usage, spec or config.\n";
 
-enum option_bit { OUT = 1, ISA = 2, SET = 4, SINGLE = 8, JSON = 16, TEMPLATES = 32 };
+enum option_bit { OUT = 1, ISA = 2, SET = 4, SINGLE = 8, JSON = 16, TEMPLATES = 32, SEQ = 64 };
 
 struct options {
     unsigned given; /* option_bit */
     const char *out, *isa, *templates;
+    long seq;
     const char **sets;
     size_t set_count;
     char **files;
@@ -105,6 +112,10 @@ static int push_options(lua_State *lua, const struct options *options) {
     lua_setfield(lua, -2, "single_file");
     lua_pushboolean(lua, options->given & JSON);
     lua_setfield(lua, -2, "json");
+    if (options->given & SEQ) {
+        lua_pushinteger(lua, options->seq);
+        lua_setfield(lua, -2, "seq");
+    }
     lua_newtable(lua);
     for (size_t i = 0; i < options->set_count; i++) {
         lua_pushstring(lua, options->sets[i]);
@@ -123,6 +134,24 @@ struct written {
     size_t isa_count;
 };
 
+/* Takes the array of {name, text} at `index`, which keeps the texts alive. */
+static bool take_files(lua_State *lua, int index, struct written *written) {
+    written->count = lua_rawlen(lua, index);
+    written->files = calloc(written->count + 1, sizeof *written->files);
+    if (written->files == NULL)
+        return false;
+    for (size_t i = 0; i < written->count; i++) {
+        struct output_file *file = &written->files[i];
+        lua_rawgeti(lua, index, (lua_Integer)i + 1);
+        lua_getfield(lua, -1, "name");
+        file->name = lua_tostring(lua, -1);
+        lua_getfield(lua, -2, "text");
+        file->text = lua_tolstring(lua, -1, &file->size);
+        lua_pop(lua, 3);
+    }
+    return true;
+}
+
 /* `what` is the function of commands.lua: "write", or "bench" for the files of a bench. */
 static int generate(lua_State *lua, const struct options *options, const char *what,
                     struct written *written) {
@@ -136,19 +165,8 @@ static int generate(lua_State *lua, const struct options *options, const char *w
         return BAD_USAGE;
     }
     written->name = lua_tostring(lua, -3);
-    written->count = lua_rawlen(lua, -2);
-    written->files = calloc(written->count + 1, sizeof *written->files);
-    if (written->files == NULL)
+    if (!take_files(lua, lua_absindex(lua, -2), written))
         return FAILED;
-    for (size_t i = 0; i < written->count; i++) {
-        struct output_file *file = &written->files[i];
-        lua_rawgeti(lua, -2, (lua_Integer)i + 1);
-        lua_getfield(lua, -1, "name");
-        file->name = lua_tostring(lua, -1);
-        lua_getfield(lua, -2, "text");
-        file->text = lua_tolstring(lua, -1, &file->size);
-        lua_pop(lua, 3); /* the files table keeps them alive */
-    }
     size_t limit = sizeof written->isas / sizeof written->isas[0];
     written->isa_count = lua_rawlen(lua, -1) < limit ? lua_rawlen(lua, -1) : limit;
     for (size_t i = 0; i < written->isa_count; i++) {
@@ -191,6 +209,40 @@ static int command_info(lua_State *lua, const struct options *options) {
     return status == DONE ? print_result(lua, "info", 1) : status;
 }
 
+/* The specs that commands.import makes, then what it says. */
+static int command_import(lua_State *lua, const struct options *options) {
+    struct written written = {0};
+    char out[64];
+    bool write = (options->given & OUT) || !(options->given & JSON);
+    if (!write && options->given & (SEQ | ISA))
+        return usage_error("import --json without -o writes no specs, so it does not take %s",
+                           options->given & SEQ ? "--seq" : "--isa");
+    int status = push_options(lua, options);
+    if (status != DONE)
+        return status;
+    lua_pushboolean(lua, write);
+    lua_setfield(lua, -2, "write");
+    status = call(lua, "import", 1, 3);
+    if (status != DONE)
+        return status;
+    if (lua_isnil(lua, -3)) {
+        fprintf(stderr, "attnc: %s\n", lua_tostring(lua, -2));
+        return BAD_USAGE;
+    }
+    if (write) {
+        written.name = lua_tostring(lua, -3);
+        snprintf(out, sizeof out, "out/specs/%s", written.name);
+        if (!take_files(lua, lua_absindex(lua, -2), &written) ||
+            !output_write(options->out != NULL ? options->out : out, written.name, written.files,
+                          written.count, (options->given & JSON) != 0))
+            status = FAILED;
+        free(written.files);
+    }
+    if (status == DONE)
+        printf("%s%s", write && !(options->given & JSON) ? "\n" : "", lua_tostring(lua, -1));
+    return status;
+}
+
 static int command_isa(lua_State *lua, const struct options *options) {
     lua_newtable(lua);
     lua_pushboolean(lua, options->given & JSON);
@@ -203,9 +255,12 @@ static int command_help(lua_State *lua, const struct options *options) {
         fputs(help, stdout);
         return DONE;
     }
-    if (strcmp(options->files[0], "spec") != 0)
-        return usage_error("no help on '%s': try attnc help spec", options->files[0]);
-    return print_result(lua, "help_spec", 0);
+    if (strcmp(options->files[0], "spec") == 0)
+        return print_result(lua, "help_spec", 0);
+    if (strcmp(options->files[0], "models") == 0)
+        return print_result(lua, "help_models", 0);
+    return usage_error("no help on '%s': try attnc help spec, attnc help models",
+                       options->files[0]);
 }
 
 static int command_verify(lua_State *lua, const struct options *options) {
@@ -440,6 +495,7 @@ static const struct command_row {
     {"check", command_check, OUT | ISA | SET | SINGLE | TEMPLATES, 1, 1, "one spec"},
     {"bench", command_bench, ISA | SET | JSON | TEMPLATES, 1, 1 << 30, "one spec"},
     {"verify", command_verify, TEMPLATES, 1, 1 << 30, "one or more files"},
+    {"import", command_import, OUT | ISA | SEQ | JSON | TEMPLATES, 1, 1, "one config.json"},
     {"isa", command_isa, JSON | TEMPLATES, 0, 0, "no further words"},
     {"help", command_help, TEMPLATES, 0, 1, "at most one word"},
     {NULL, command_write, OUT | ISA | SET | SINGLE | TEMPLATES, 1, 1, "one spec"},
@@ -450,6 +506,7 @@ static const struct option long_options[] = {
     {"isa", required_argument, NULL, 'i'},
     {"set", required_argument, NULL, 's'},
     {"single-file", no_argument, NULL, '1'},
+    {"seq", required_argument, NULL, 'q'},
     {"json", no_argument, NULL, 'j'},
     {"templates", required_argument, NULL, 't'},
     {"version", no_argument, NULL, 'v'},
@@ -457,9 +514,20 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
+/* A number of positions; the specs have the same limit. */
+static bool parse_length(const char *text, long *length) {
+    char *end;
+    if (text == NULL) /* getopt gives every value that an option requires */
+        return false;
+    errno = 0;
+    *length = strtol(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && *end == 0 && errno == 0 && *length >= 1 &&
+           *length <= 1 << 24;
+}
+
 static int run(int argc, char **argv, struct options *options) {
-    static const char *const spelled[] = {"-o",     "--isa",      "--set", "--single-file",
-                                          "--json", "--templates"};
+    static const char *const spelled[] = {"-o",     "--isa",       "--set", "--single-file",
+                                          "--json", "--templates", "--seq"};
     for (int c; (c = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1;) {
         if (optarg != NULL && optarg[0] == 0)
             return usage_error("an option's %s is empty", "value");
@@ -481,6 +549,12 @@ static int run(int argc, char **argv, struct options *options) {
             break;
         case 'j':
             options->given |= JSON;
+            break;
+        case 'q':
+            if (!parse_length(optarg, &options->seq))
+                return usage_error("--seq '%s': it takes a whole number from 1 to 16777216",
+                                   optarg);
+            options->given |= SEQ;
             break;
         case 't':
             options->templates = optarg;

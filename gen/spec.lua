@@ -5,6 +5,9 @@
 -- spec.check(raw, source)  -> shape | nil, message
 -- spec.canonical(shape)    -> Lua text of a spec that gives the same shape
 -- spec.help()              -> the schema as text
+-- spec.text(fields)        -> Lua text of a spec with these fields, in the schema's order
+-- spec.isa_list(text)      -> the instruction sets of "a,b" or "native" | nil, message
+-- spec.literal(value), spec.nearest(word, rows), spec.good_name(text)  for others' texts
 -- spec.runs(id), spec.native()  what this machine runs
 -- Messages read "file:line: field 'x' = value: what is wrong; what would be right".
 local cpu = require "cpu"
@@ -104,7 +107,11 @@ spec.fields = {
     unbuilt("sinks", false, "a logit for each head in the denominator"),
     unbuilt("mask", "none", "a mask or bias for each query and key"),
     unbuilt("alibi", false, "biases by distance"),
+    unbuilt("relative_bias", nil, "biases by buckets of distance, learned"),
     unbuilt("qk_norm", nil, "norm of q and k"),
+    unbuilt("clip_qkv", nil, "q, k and v clamped to -c and c"),
+    unbuilt("mla", nil, "keys and values from a latent of low rank"),
+    unbuilt("cross", nil, "keys and values from another sequence", "cross_attention"),
     unbuilt("types", nil, "storage of cache and weights", "dtype kv_dtype cache_type"),
     unbuilt("cache", "linear", "ring buffers", "kv_cache"),
     unbuilt("block", nil, "norms, residuals and feed-forward"),
@@ -161,6 +168,8 @@ local function literal(value, depth)
     return #items == 0 and "{}" or "{ " .. table.concat(items, ", ") .. " }"
 end
 
+spec.literal = literal
+
 local function shorten(text)
     return #text > 60 and text:sub(1, 57) .. "..." or text
 end
@@ -186,8 +195,9 @@ local function distance(a, b)
     return rows[#a][#b]
 end
 
--- The known name that a misspelled or foreign one means, or nil.
-local function nearest(word, rows)
+--- The known name that a misspelled or foreign one means, or nil. A row has a name and `also`, what
+-- others call it.
+function spec.nearest(word, rows)
     local best, best_distance
     word = word:lower():sub(1, 40)
     for _, row in ipairs(rows) do
@@ -390,6 +400,29 @@ function kinds.isa(value)
     return count > 0 and result or nil
 end
 
+--- Whether a spec can be called so.
+function spec.good_name(text)
+    return kinds.name(text) ~= nil
+end
+
+local function split_isas(text)
+    local ids = {}
+    for id in (text .. ","):gmatch("%s*([^,]-)%s*,") do
+        ids[#ids + 1] = id
+    end
+    return text == "native" and spec.native() or ids
+end
+
+--- The list of --isa, in the registry's order.
+function spec.isa_list(text)
+    local good, wrong = kinds.isa(split_isas(text))
+    if not good then
+        return nil, ("--isa %s: %s; it takes %s"):format(shorten(text:gsub("%c", "?")),
+            wrong or "not possible", allowed({ kind = "isa" }))
+    end
+    return good
+end
+
 local check_rows
 
 function kinds.table(value, row, source, path)
@@ -406,7 +439,7 @@ function check_rows(raw, rows, source, prefix)
     end
     for _, key in ipairs(sorted_keys(raw)) do
         if not known[key] then
-            local guess = type(key) == "string" and nearest(key, rows)
+            local guess = type(key) == "string" and spec.nearest(key, rows)
             refuse(source, prefix .. tostring(key), raw[key], "unknown field; " .. (guess
                 and ("did you mean '%s'?"):format(prefix .. guess)
                 or "known are " .. names_of(rows)))
@@ -639,19 +672,23 @@ function spec.load(options)
         source.set[path] = "--set " .. shorten(set:gsub("%c", "?"))
     end
     if options.isa and type(raw) == "table" then
-        raw.isa = {}
-        for id in (options.isa .. ","):gmatch("%s*([^,]-)%s*,") do
-            table.insert(raw.isa, id)
-        end
-        if options.isa == "native" then
-            raw.isa = spec.native()
-        end
+        raw.isa = split_isas(options.isa)
         source.set.isa = "--isa " .. shorten(options.isa:gsub("%c", "?"))
     end
     return spec.check(raw, source)
 end
 
---- The spec of a shape as Lua text: fields in the schema's order, without those at their default.
+function spec.text(fields)
+    local lines = { "return {" }
+    for _, row in ipairs(spec.fields) do
+        if fields[row.name] ~= nil then
+            lines[#lines + 1] = ("  %s = %s,"):format(row.name, literal(fields[row.name]))
+        end
+    end
+    return table.concat(lines, "\n") .. "\n}\n"
+end
+
+--- The spec of a shape as Lua text, without the fields that are at their default.
 function spec.canonical(shape)
     local layer = shape.emit == "layer"
     local shown = {
@@ -674,13 +711,7 @@ function spec.canonical(shape)
         tile = shape.tile,
         unroll = shape.unroll ~= "full" and shape.unroll or nil,
     }
-    local lines = { "return {" }
-    for _, row in ipairs(spec.fields) do
-        if shown[row.name] ~= nil then
-            lines[#lines + 1] = ("  %s = %s,"):format(row.name, literal(shown[row.name]))
-        end
-    end
-    return table.concat(lines, "\n") .. "\n}\n"
+    return spec.text(shown)
 end
 
 function spec.runs(id)

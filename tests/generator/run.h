@@ -32,4 +32,7 @@ int count_files(const char *path);
 /* Whether both directories hold files of the same names and bytes. */
 bool same_files(const char *a, const char *b);
 
+/* One clear line on stderr with all the words (split at '|'), status 2, and nothing written. */
+void expect_refusal(const struct run *run, const char *what, const char *words);
+
 #endif

@@ -8,21 +8,6 @@
 
 #include "run.h"
 
-/* One clear line on stderr with all the words (split at '|'), status 2, and nothing written. */
-static void expect_refusal(const struct run *run, const char *what, const char *words) {
-    char copy[512], *state = NULL;
-    cr_expect_eq(run->status, 2, "%s: status %d, not 2: %s", what, run->status, run->err);
-    cr_expect_eq(strncmp(run->err, "attnc: ", 7), 0, "%s: %s", what, run->err);
-    const char *end = strchr(run->err, '\n');
-    cr_expect(end != NULL && end[1] == 0, "%s: not one line: %s", what, run->err);
-    cr_expect_null(strstr(run->err, "internal"), "%s: %s", what, run->err);
-    cr_expect_str_empty(run->out, "%s", what);
-    cr_expect_eq(count_files("out"), -1, "%s: something was written", what);
-    snprintf(copy, sizeof copy, "%s", words);
-    for (char *word = strtok_r(copy, "|", &state); word; word = strtok_r(NULL, "|", &state))
-        cr_expect_not_null(strstr(run->err, word), "%s: no '%s' in: %s", what, word, run->err);
-}
-
 /* What line 3 changes in a good spec, and what the message must say. */
 static const struct {
     const char *change, *words;

@@ -1,0 +1,1360 @@
+--- The model types that attnc import knows.
+--
+-- models.types[model_type]  a table of facts (facts.lua). What an attention must have: d_model,
+--   heads, kv_heads, head_dim, v_head_dim, layers, causal, position (text), scale, scale_text,
+--   qkv_bias and o_bias (true, false, or which), norm, ffn_act (texts), ffn_width. What it may
+--   have: rope, alibi, relative_bias, window, window_right, softcap, sinks, qk_norm, clip_qkv, mla,
+--   mask, source_width, source_tokens or source_seq (cross attention), max_seq (up to so many
+--   positions), table_seq (no more than these have a learned position), tokens (exactly so many, by
+--   tokens_from); variants (layers that differ: {layers, label, suffix, facts}); one_row (the
+--   window in words where all variants share a row); note.
+--   components: attentions of several kinds, each with facts of its own in front of the type's.
+--   parts: nested configs of types of their own. defaults: those of the configuration class.
+-- models.refused[model_type] why it cannot be read
+-- models.by_keys, .by_name   types whose files may carry no model_type
+-- models.shown               fields of a spec that the report puts into words
+--
+-- The defaults are those of the configuration classes of Hugging Face's transformers; where its
+-- versions disagree, the key is required. What no config says (biases, norms, orders) is the model
+-- code's.
+local facts = require "import/facts"
+
+local NONE = facts.null
+local size, must, length, number = facts.size, facts.must, facts.length, facts.number
+local flag = facts.flag
+local word, list, activation = facts.word, facts.list, facts.activation
+
+local models = { types = {}, refused = {} }
+local types = models.types
+
+-- A table of facts with others in front; tables of defaults are joined.
+local function like(base, changes)
+    local result, defaults = {}, {}
+    for _, each in ipairs { base, changes } do
+        for name, value in pairs(each) do
+            result[name] = value
+        end
+        for name, value in pairs(each.defaults or {}) do
+            defaults[name] = value
+        end
+    end
+    result.defaults = defaults
+    return result
+end
+
+local function fact(name)
+    return function(f) return f[name] end
+end
+
+-- ---- what most attentions share ----
+
+local gated_names = { silu = "swiglu(silu)", gelu = "geglu(gelu)", gelu_tanh = "geglu(gelu_tanh)",
+    relu = "reglu(relu)" }
+
+local function act_text(f)
+    if not f.gated then
+        return f.act
+    end
+    return gated_names[f.act] or ("gated(%s)"):format(f.act)
+end
+
+local attention = {
+    v_head_dim = fact "head_dim",
+    kv_heads = fact "heads",
+    head_dim = facts.share,
+    scale = function(f) return 1 / math.sqrt(f.head_dim) end,
+    scale_text = function(f) return ("1/sqrt(%d)=%.9g"):format(f.head_dim, f.scale) end,
+    ffn_act = act_text,
+    longest = fact "max_seq",
+    layer_type = nil,
+}
+
+-- The score factor 1/sqrt(number) by a key of the config.
+local function scale_by_scalar(names, default)
+    local key = number(names, default)
+    return {
+        scale = function(f) return 1 / math.sqrt((f:read(key))) end,
+        scale_text = function(f)
+            return ("1/sqrt(%s)=%.9g"):format(facts.plain((f:read(key))), f.scale)
+        end,
+    }
+end
+
+-- The score factor itself by a key.
+local function scale_by_factor(names, default)
+    local key = number(names, default)
+    return {
+        scale = function(f) return (f:read(key)) end,
+        scale_text = function(f)
+            return ("%s=%s"):format(names, facts.plain(f.scale))
+        end,
+    }
+end
+
+local unscaled = { scale = 1.0, scale_text = "1.0" }
+
+local function times(names, n, base)
+    return size(names, NONE, function(f) return n * f[base or "d_model"] end)
+end
+
+-- ---- layers that differ ----
+
+local ends = { "st", "nd", "rd" }
+
+local function ordinal(n)
+    return n .. (n // 10 % 10 ~= 1 and ends[n % 10] or "th")
+end
+
+-- Which layers (from 0) are of each kind, by the config's layer_types or else by usual(i, f).
+local function layer_kinds(f, usual)
+    local given = f:read(list("layer_types", NONE, NONE))
+    local kinds = {}
+    if given and #given ~= f.layers then
+        f:refuse("layer_types", ("%d of them for %s = %d layers"):format(#given,
+            f:key_of("layers"):match("%S+"), f.layers))
+    end
+    for i = 0, f.layers - 1 do
+        local kind = given and given[i + 1] or usual(i, f)
+        if kind == true or kind == false then
+            kind = kind and "sliding_attention" or "full_attention"
+        elseif kind ~= "sliding_attention" and kind ~= "full_attention" then
+            f:refuse("layer_types", ("it has %s; it takes full_attention and sliding_attention")
+                :format(type(kind) == "string" and '"' .. kind .. '"' or tostring(kind)))
+        end
+        kinds[i] = kind
+    end
+    return kinds
+end
+
+-- N if exactly every Nth layer satisfies test(i), else nil.
+local function every(f, test)
+    local n
+    for i = 0, f.layers - 1 do
+        if test(i) then
+            n = n or i + 1
+        end
+        if n and test(i) ~= ((i + 1) % n == 0) then
+            return nil
+        end
+    end
+    return n
+end
+
+-- The rule of variants: full and sliding layers. names: their labels and suffixes, in order.
+local function split(usual, name_layers)
+    return function(f)
+        local kinds, found = layer_kinds(f, usual), {}
+        for i = 0, f.layers - 1 do
+            found[kinds[i]] = found[kinds[i]] or {}
+            table.insert(found[kinds[i]], i)
+        end
+        local variants = name_layers(f, kinds, found)
+        for _, variant in ipairs(variants) do
+            variant.layers = found[variant.kind] or {}
+            variant.facts = { sliding = variant.kind == "sliding_attention",
+                layer_type = variant.kind }
+        end
+        return variants
+    end
+end
+
+local function local_and_global(f, kinds, found)
+    local n = every(f, function(i) return kinds[i] == "full_attention" end)
+    local function listed(kind)
+        return facts.layer_list(found[kind] or {})
+    end
+    return {
+        { kind = "sliding_attention", suffix = "local", label = ("local layers (%s)"):format(
+            n and ("%d of %d"):format(n - 1, n) or listed("sliding_attention")) },
+        { kind = "full_attention", suffix = "global", label = ("global layers (%s)"):format(
+            n and "every " .. ordinal(n) or listed("full_attention")) },
+    }
+end
+
+local function sliding_and_full(f, kinds, found)
+    local even = every(f, function(i) return kinds[i] == "full_attention" end) == 2
+    local _ = f
+    return {
+        { kind = "sliding_attention", suffix = "local", label = ("sliding layers (%s)"):format(
+            even and "even" or facts.layer_list(found.sliding_attention or {})) },
+        { kind = "full_attention", suffix = "global", label = ("full layers (%s)"):format(
+            even and "odd" or facts.layer_list(found.full_attention or {})) },
+    }
+end
+
+-- The window of sliding layers by a key; the others have none.
+local function window_of_layers(default)
+    local key = length("sliding_window", default, NONE)
+    return function(f)
+        local window = f:read(key)
+        if f.sliding and not window then
+            f:refuse("sliding_window", "there are sliding layers; it takes their window")
+        end
+        return f.sliding and window
+    end
+end
+
+-- ---- norms of q and k ----
+
+local function qk_norm(kind, width, eps_names, eps, more)
+    local key = number(eps_names, eps)
+    return function(f)
+        local norm = { type = kind, width = width, order = "before_rope", eps = (f:read(key)) }
+        for name, value in pairs(more or {}) do
+            norm[name] = value
+        end
+        return norm
+    end
+end
+
+local function if_flag(key, rule)
+    return function(f)
+        return f:read(key) and rule(f) or nil
+    end
+end
+
+-- ---- decoders in LLaMA's key names ----
+
+local modern = like(attention, {
+    label = "decoder",
+    d_model = must "hidden_size",
+    heads = must "num_attention_heads",
+    layers = must "num_hidden_layers",
+    ffn_width = must "intermediate_size",
+    kv_heads = size("num_key_value_heads", NONE, fact "heads"),
+    head_dim = size("head_dim", NONE, facts.share),
+    max_seq = length "max_position_embeddings",
+    act = activation "hidden_act",
+    gated = true,
+    causal = true,
+    position = function(f)
+        return f.rope_layout == "interleaved" and "rope-gptj" or "rope-neox"
+    end,
+    rope_layout = "half",
+    theta_key = function() return number("rope_theta", 10000) end,
+    rotary_dim = fact "head_dim",
+    rope = facts.rope,
+    qkv_bias = false,
+    o_bias = false,
+    norm = "rmsnorm-pre",
+    defaults = { act = "silu" },
+})
+
+local any_bias = {
+    qkv_bias = flag("attention_bias", false),
+    o_bias = flag("attention_bias", false),
+}
+
+-- Types whose classes take no null for these.
+local fixed_head_dim = { head_dim = size "head_dim" }
+local fixed_kv_heads = { kv_heads = size "num_key_value_heads" }
+
+local function sized(d_model, heads, layers, ffn_width, max_seq, more)
+    local defaults = { d_model = d_model, heads = heads, layers = layers, ffn_width = ffn_width,
+        max_seq = max_seq }
+    for name, value in pairs(more or {}) do
+        defaults[name] = value
+    end
+    return { defaults = defaults }
+end
+
+local function with(base, ...)
+    for _, changes in ipairs { ... } do
+        base = like(base, changes)
+    end
+    return base
+end
+
+types.llama = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048))
+types.mistral = with(modern, sized(4096, 32, 32, 14336, 131072, { kv_heads = 8 }),
+    { window = length("sliding_window", 4096, NONE) })
+types.mixtral = with(modern, sized(4096, 32, 32, 14336, 131072, { kv_heads = 8 }), {
+    theta_key = function() return number "rope_theta" end, -- 1000000 or 10000, by version
+    window = length("sliding_window", NONE, NONE),
+    note = function(f)
+        return ("ffn width is per expert (%d, top %d)"):format(f:read(size("num_local_experts", 8)),
+            f:read(size("num_experts_per_tok", 2)))
+    end,
+})
+
+-- Layers from max_window_layers on slide, if use_sliding_window says that any do.
+local qwen_windows = {
+    variants = split(function(i, f)
+        return f:read(flag("use_sliding_window", false))
+            and f:read(length("sliding_window", 4096, NONE)) ~= nil
+            and i >= f:read(facts.count("max_window_layers", 28))
+    end, function(f, kinds, found)
+        local variants = sliding_and_full(f, kinds, found)
+        return { variants[2], variants[1] }
+    end),
+    window = function(f)
+        local window = f:read(length("sliding_window", 4096, NONE))
+        if f.sliding and not (window and f:read(flag("use_sliding_window", false))) then
+            f:refuse("layer_types", "it has sliding layers, but there is no window in use")
+        end
+        return f.sliding and window
+    end,
+}
+
+types.qwen2 = with(modern, qwen_windows, sized(4096, 32, 32, 22016, 32768, { kv_heads = 32 }), {
+    qkv_bias = true,
+    note = function(f)
+        local unused = f:read(length("sliding_window", 4096, NONE))
+            and not f:read(flag("use_sliding_window", false))
+        return (unused and "use_sliding_window false => no window though sliding_window is set; "
+            or "") .. "qkv bias is not in the config"
+    end,
+})
+-- Which layers of the mixtures would slide differs among versions.
+local no_windows = {
+    variants = false,
+    window = facts.only(flag("use_sliding_window", false), false,
+        "sliding layers are not read for this model type; it takes false"),
+}
+types.qwen2_moe = with(types.qwen2, no_windows,
+    sized(2048, 16, 24, 1408, 32768, { kv_heads = 16 }), {
+    qkv_bias = flag("qkv_bias", true),
+    ffn_width = must "moe_intermediate_size",
+    note = "ffn width is per expert",
+})
+local rms_per_head = qk_norm("rmsnorm", "head", "rms_norm_eps", 1e-6)
+types.qwen3 = with(modern, qwen_windows, any_bias, fixed_head_dim,
+    sized(4096, 32, 32, 22016, 32768, { kv_heads = 32, head_dim = 128 }), {
+        qk_norm = rms_per_head,
+        note = "qk-norm implied by model_type",
+    })
+types.qwen3_moe = with(types.qwen3, no_windows, sized(2048, 32, 24, 768, 32768, { kv_heads = 4,
+    head_dim = NONE }), {
+    head_dim = modern.head_dim,
+    ffn_width = must "moe_intermediate_size",
+    note = "ffn width is per expert; qk-norm implied by model_type",
+})
+
+local one_direction = {
+    bidirectional = facts.only(flag("use_bidirectional_attention", false, false), false,
+        "attention in both directions is not read for this model type; it takes false"),
+}
+types.gemma = with(modern, any_bias, one_direction, fixed_head_dim, fixed_kv_heads,
+    sized(3072, 16, 28, 24576, 8192, { kv_heads = 16, head_dim = 256 }), {
+        -- hidden_act is read as tanh's, whatever it says
+        act = activation("hidden_activation", "gelu_tanh", "gelu_tanh"),
+        norm = "rmsnorm-pre(1+w)",
+        defaults = { act = "gelu_tanh" },
+    })
+
+local function alternating(i) return i % 2 == 0 end
+
+types.gemma2 = with(modern, any_bias, one_direction, fixed_head_dim, fixed_kv_heads,
+    scale_by_scalar("query_pre_attn_scalar", 256),
+    sized(2304, 8, 26, 9216, 8192, { kv_heads = 4, head_dim = 256 }), {
+        act = activation "hidden_activation",
+        defaults = { act = "gelu_tanh" },
+        norm = "rmsnorm-pre+post(1+w)",
+        softcap = number("attn_logit_softcapping", 50, NONE),
+        variants = split(alternating, local_and_global),
+        window = window_of_layers(4096),
+        one_row = function(f)
+            local kinds, found = layer_kinds(f, alternating), { [true] = {}, [false] = {} }
+            for i = 0, f.layers - 1 do
+                table.insert(found[kinds[i] == "sliding_attention"], i)
+            end
+            local window = f:read(length("sliding_window", 4096))
+            if every(f, function(i) return kinds[i] == "full_attention" end) == 2 then
+                return ("%d on even layers, none on odd"):format(window)
+            end
+            return ("%d on layers %s, none on %s"):format(window, facts.layer_list(found[true]),
+                facts.layer_list(found[false]))
+        end,
+        note = "alternation is not in the config",
+    })
+
+local function sliding_pattern(names, default)
+    local key = size(names, default)
+    return function(i, f) return (i + 1) % f:read(key) ~= 0 end
+end
+
+types.gemma3_text = with(modern, any_bias, one_direction, fixed_head_dim, fixed_kv_heads,
+    scale_by_scalar("query_pre_attn_scalar", 256),
+    sized(2304, 8, 26, 9216, 131072, { kv_heads = 4, head_dim = 256 }), {
+        act = activation "hidden_activation",
+        defaults = { act = "gelu_tanh" },
+        norm = "rmsnorm-pre+post(1+w)",
+        softcap = number("attn_logit_softcapping", NONE, NONE),
+        variants = split(sliding_pattern("sliding_window_pattern _sliding_window_pattern", 6),
+            local_and_global),
+        window = window_of_layers(4096),
+        -- local layers turn by a base of their own, never scaled
+        theta_key = function(f)
+            return f.sliding and number("rope_local_base_freq", 10000) or number("rope_theta", 1e6)
+        end,
+        theta_marked = false,
+        scaled = function(f) return not f.sliding end,
+        qk_norm = qk_norm("rmsnorm", "head", "rms_norm_eps", 1e-6, { unit_offset = true }),
+    })
+
+types.phi = with(modern, sized(2048, 32, 24, 8192, 2048), {
+    rotary_dim = facts.rotary_share(number("partial_rotary_factor", 0.5)),
+    gated = false,
+    defaults = { act = "gelu_tanh" },
+    qkv_bias = true,
+    o_bias = true,
+    norm = "layernorm-pre",
+    qk_norm = if_flag(flag("qk_layernorm", false),
+        qk_norm("layernorm", "head", "layer_norm_eps", 1e-5, { bias = true })),
+    note = "parallel, one LN",
+})
+types["phi-msft"] = with(types.phi, sized(1024, 16, 20, nil, 2048), {
+    d_model = must "n_embd",
+    heads = must "n_head",
+    layers = must "n_layer",
+    kv_heads = size("n_head_kv", NONE, fact "heads"),
+    head_dim = facts.share,
+    max_seq = length "n_positions",
+    ffn_width = times("n_inner", 4),
+    act = activation("activation_function", "gelu_tanh"),
+    rotary_dim = function(f)
+        return math.min(f:read(size("rotary_dim", 32)), f.head_dim)
+    end,
+    qk_norm = false,
+    theta_marked = false, -- no key for it
+})
+types.phi3 = with(modern, sized(3072, 32, 32, 8192, 4096, { original = 4096 }), {
+    rotary_dim = facts.rotary_share(number("partial_rotary_factor", 1.0)),
+    window = length("sliding_window", NONE, NONE),
+    note = "fused qkv_proj [q|k|v]",
+})
+
+types.starcoder2 = with(modern, fixed_kv_heads, sized(3072, 24, 30, 12288, 4096, { kv_heads = 2,
+    act = "gelu_tanh" }), {
+    gated = false,
+    qkv_bias = flag("use_bias", true),
+    o_bias = flag("use_bias", true),
+    norm = "layernorm-pre",
+    window = length("sliding_window", NONE, NONE),
+})
+
+types.cohere = with(modern, any_bias, sized(8192, 64, 40, 22528, 8192), {
+    theta_key = function() return number "rope_theta" end, -- 10000 or 500000, by version
+    rope_layout = "interleaved",
+    norm = "layernorm-pre(no bias)",
+    qk_norm = if_flag(flag("use_qk_norm", false, false),
+        qk_norm("layernorm", "head", "layer_norm_eps", 1e-5, { weights = "per_head" })),
+    note = "parallel, one LN",
+})
+types.cohere2 = with(modern, any_bias, sized(8192, 64, 40, 22528, 8192), {
+    rope_layout = "interleaved",
+    norm = "layernorm-pre(no bias)",
+    variants = split(sliding_pattern("sliding_window_pattern", 4), local_and_global),
+    window = window_of_layers(4096),
+    -- global layers know no positions
+    rope = function(f) return f.sliding and facts.rope(f) or nil end,
+    position = function(f) return f.sliding and "rope-gptj" or "none" end,
+    note = function(f) return f.sliding and "parallel, one LN" or "NoPE" end,
+})
+
+types.olmo = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048), {
+    norm = "layernorm-pre(no weight)",
+    clip_qkv = number("clip_qkv", NONE, NONE),
+})
+local rms_full = qk_norm("rmsnorm", "full", "rms_norm_eps", 1e-5)
+types.olmo2 = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048), {
+    norm = "rmsnorm-post",
+    qk_norm = rms_full,
+    note = function(f)
+        local q, k = f.heads * f.head_dim, f.kv_heads * f.head_dim
+        return q == k and ("extra = the two qk-norm vectors of %d"):format(q)
+            or ("extra = the qk-norm vectors of %d and %d"):format(q, k)
+    end,
+})
+types.olmo3 = with(types.olmo2, {
+    theta_key = function() return number "rope_theta" end, -- 10000 or 500000, by version
+    variants = split(function(i) return (i + 1) % 4 ~= 0 end, local_and_global),
+    window = window_of_layers(4096),
+    scaled = function(f) return not f.sliding end,
+})
+
+types.stablelm = with(modern, fixed_kv_heads, sized(2560, 32, 32, 6912, 4096, { kv_heads = 32 }), {
+    rotary_dim = facts.rotary_share(number("partial_rotary_factor", 0.25)),
+    qkv_bias = flag("use_qkv_bias", false),
+    norm = "layernorm-pre",
+    qk_norm = if_flag(flag("qk_layernorm", false),
+        qk_norm("layernorm", "head", "layer_norm_eps", 1e-5, { weights = "per_head" })),
+    note = function(f) return f:read(flag("use_parallel_residual", false))
+        and "parallel residual" or "" end,
+})
+
+types.granite = with(modern, any_bias, scale_by_factor("attention_multiplier", 1.0),
+    sized(4096, 32, 32, 11008, 2048), {
+        note = function(f)
+            return ("residual_multiplier %s after o_proj"):format(
+                facts.plain((f:read(number("residual_multiplier", 1.0)))))
+        end,
+    })
+types.granitemoe = with(types.granite, { note = "ffn width is per expert" })
+
+-- Every no_rope_layer_interval-th layer knows no positions; with use_sliding_window it slides.
+types.smollm3 = with(modern, any_bias, sized(2048, 16, 36, 11008, 32768, { kv_heads = 4,
+    theta = 2e6 }), {
+    variants = function(f)
+        local given = f:read(list("no_rope_layers", NONE, NONE))
+        local interval = f:read(size("no_rope_layer_interval", 4))
+        local slides = f:read(flag("use_sliding_window", false))
+            and f:read(length("sliding_window", NONE, NONE)) ~= nil
+        local turns = {}
+        if given and #given < f.layers then
+            f:refuse("no_rope_layers", ("%d of them for num_hidden_layers = %d layers"):format(
+                #given, f.layers))
+        end
+        for i = 0, f.layers - 1 do
+            local value = given and given[i + 1]
+            if given and value ~= 0 and value ~= 1 then
+                f:refuse("no_rope_layers", "it takes 1 for layers with rotary positions, 0 for "
+                    .. "those without")
+            end
+            turns[i] = not given and (i + 1) % interval ~= 0 or value == 1
+        end
+        local kinds = layer_kinds(f, function(i) return slides and not turns[i] end)
+        local n, variants = every(f, function(i) return not turns[i] end), {}
+        for _, kind in ipairs { { true, false }, { true, true }, { false, false }, { false, true } }
+        do
+            local layers = {}
+            for i = 0, f.layers - 1 do
+                if turns[i] == kind[1] and (kinds[i] == "sliding_attention") == kind[2] then
+                    layers[#layers + 1] = i
+                end
+            end
+            local suffix = (kind[1] and "rope" or "nope") .. (kind[2] and "_local" or "")
+            local which = facts.layer_list(layers)
+            if n then
+                which = kind[1] and ("%d of %d"):format(n - 1, n) or "every " .. ordinal(n)
+            end
+            variants[#variants + 1] = { layers = layers, suffix = suffix,
+                label = ("%s layers (%s)"):format(suffix:gsub("_", " "), which),
+                facts = { turns = kind[1], sliding = kind[2] } }
+        end
+        return variants
+    end,
+    window = window_of_layers(NONE),
+    rope = function(f) return f.turns and facts.rope(f) or nil end,
+    position = function(f) return f.turns and "rope-neox" or "none" end,
+})
+
+-- What gpt_oss scales by where its config does not say.
+local gpt_oss_yarn = {
+    scaling = { type = "yarn", factor = 32.0, beta_fast = 32.0, beta_slow = 1.0, truncate = false,
+        original_max_position_embeddings = 4096,
+        attention_factor = facts.yarn_magnitude(32, 1) },
+    text = ("yarn x32 (no truncate; cos/sin times %.7g)"):format(facts.yarn_magnitude(32, 1)),
+}
+types.gpt_oss = with(modern, sized(2880, 64, 36, 2880, 131072, { kv_heads = 8, head_dim = 64,
+    theta = 150000 }), {
+    qkv_bias = flag("attention_bias", true),
+    o_bias = flag("attention_bias", true),
+    sinks = true,
+    variants = split(alternating, sliding_and_full),
+    window = window_of_layers(128),
+    rope_standard = gpt_oss_yarn,
+    ffn_act = function(f)
+        return ("clamped swiglu (limit %s, alpha %s)"):format(
+            facts.plain((f:read(number("swiglu_limit", 7.0)))),
+            facts.plain((f:read(number("swiglu_alpha", 1.702)))))
+    end,
+    note = function(f)
+        local width = f.heads * f.head_dim
+        return (width ~= f.d_model and ("heads*head_dim=%d != hidden %d; "):format(width, f.d_model)
+            or "") .. ("extra = %d sinks; ffn per expert (%d, top %d)"):format(f.heads,
+            f:read(size("num_local_experts num_experts", 128)),
+            f:read(size("num_experts_per_tok experts_per_token", 4)))
+    end,
+})
+
+-- ---- latent attention ----
+
+local mla = with(modern, {
+    kv_heads = function(f)
+        local given = f:read(size("num_key_value_heads", NONE, fact "heads"))
+        if given ~= f.heads then
+            f:refuse("num_key_value_heads", ("latent attention has a key and value for each of "
+                .. "its num_attention_heads = %d heads"):format(f.heads))
+        end
+        return given
+    end,
+    mla = function(f)
+        return {
+            kv_rank = f:read(size("kv_lora_rank", 512)),
+            q_rank = f:read(size("q_lora_rank", 1536, NONE)),
+            nope_dim = f:read(size("qk_nope_head_dim", 128)),
+            rope_dim = f:read(size("qk_rope_head_dim", 64)),
+            eps = 1e-6,
+        }
+    end,
+    head_dim = function(f) return f.mla.nope_dim + f.mla.rope_dim end,
+    v_head_dim = size("v_head_dim", 128),
+    rotary_dim = function(f) return f.mla.rope_dim end,
+    rope_layout = "interleaved",
+    position = function(f)
+        return ("rope-%s on the %d rope dims"):format(f.rope_layout == "half" and "neox" or "gptj",
+            f.mla.rope_dim)
+    end,
+    qkv_bias = function(f)
+        return f:read(flag("attention_bias", false))
+            and (f.mla.q_rank and "q_a,kv_a only" or "kv_a only")
+    end,
+    o_bias = flag("attention_bias", false),
+    -- yarn's magnitude goes into the scores, once for q and once for k: so the model's own code for
+    -- both; transformers' class for the second leaves it out
+    scale = function(f)
+        local rope = f.rope
+        local m = rope.all_dims and facts.yarn_magnitude(rope.scaling.factor, rope.all_dims) or 1
+        return m * m / math.sqrt(f.head_dim)
+    end,
+    scale_text = function(f)
+        local rope = f.rope
+        if not rope.all_dims then
+            return ("1/sqrt(%d)=%.9g"):format(f.head_dim, f.scale)
+        end
+        return ("%d^-0.5*%.7g^2=%.9g"):format(f.head_dim,
+            facts.yarn_magnitude(rope.scaling.factor, rope.all_dims), f.scale)
+    end,
+    note = function(f)
+        return ("qk %d nope + %d rope, v %d; latent cache %d+%d; expanded cache would be %d "
+            .. "bytes; extra = latent RMS norm vectors"):format(f.mla.nope_dim, f.mla.rope_dim,
+            f.v_head_dim, f.mla.kv_rank, f.mla.rope_dim,
+            2 * f.heads * (f.head_dim + f.v_head_dim))
+    end,
+})
+types.deepseek_v2 = with(mla, sized(4096, 32, 32, 11008, 2048))
+types.deepseek_v3 = with(mla, sized(7168, 128, 61, 18432, 4096, { kv_heads = 128 }), {
+    rope_layout = function(f)
+        return f:read(flag("rope_interleave", true)) and "interleaved" or "half"
+    end,
+})
+
+-- ---- GPT-2 and its time ----
+
+local gpt2 = with(attention, {
+    label = "decoder",
+    d_model = must "n_embd hidden_size",
+    heads = must "n_head num_attention_heads",
+    layers = must "n_layer num_hidden_layers",
+    max_seq = length "n_positions max_position_embeddings",
+    ffn_width = times("n_inner", 4),
+    act = activation "activation_function",
+    causal = true,
+    position = "learned",
+    table_seq = fact "max_seq",
+    qkv_bias = true,
+    o_bias = true,
+    norm = "layernorm-pre",
+    scale = function(f)
+        return f:read(flag("scale_attn_weights", true)) and 1 / math.sqrt(f.head_dim) or 1.0
+    end,
+    scale_text = function(f)
+        return f:read(flag("scale_attn_weights", true))
+            and ("1/sqrt(%d)=%.9g"):format(f.head_dim, f.scale) or "1.0"
+    end,
+})
+types.gpt2 = with(gpt2, sized(768, 12, 12, nil, 1024, { act = "gelu_tanh" }), {
+    weights_layout = "in_out",
+    note = "fused c_attn, Conv1D layout [in,out]",
+    by_layer = facts.only(flag("scale_attn_by_inverse_layer_idx", false), false,
+        "a scale of each layer's own is not supported; it takes false"),
+    crosses = facts.only(flag("add_cross_attention", false), false,
+        "cross attention is not read for this model type; it takes false"),
+})
+types.gpt_bigcode = with(gpt2, sized(768, 12, 12, nil, 1024, { act = "gelu_tanh" }), {
+    kv_heads = function(f) return f:read(flag("multi_query", true)) and 1 or f.heads end,
+    note = "fused c_attn [q(all)|k|v], Linear layout",
+})
+types.gptj = with(gpt2, sized(4096, 16, 28, nil, 2048, { act = "gelu_tanh" }), {
+    scale = attention.scale,
+    scale_text = attention.scale_text,
+    table_seq = false,
+    position = "rope-gptj",
+    rope_layout = "interleaved",
+    rotary_dim = function(f)
+        local dim = f:read(size("rotary_dim", 64, fact "head_dim"))
+        if dim > f.head_dim then
+            f:refuse("rotary_dim", ("more than a head's %d channels"):format(f.head_dim))
+        end
+        return dim
+    end,
+    rope = function(f)
+        return { theta = 10000, rotary_dim = f.rotary_dim, layout = f.rope_layout }
+    end,
+    qkv_bias = false,
+    o_bias = false,
+    note = "parallel attn+mlp, one LN",
+})
+types.gpt_neo = with(attention, unscaled, sized(2048, 16, 24, nil, 2048, { act = "gelu_tanh" }), {
+    label = "decoder",
+    d_model = must "hidden_size",
+    heads = must "num_heads num_attention_heads",
+    layers = must "num_layers num_hidden_layers",
+    max_seq = length "max_position_embeddings",
+    ffn_width = times("intermediate_size", 4),
+    act = activation "activation_function",
+    causal = true,
+    position = "learned",
+    table_seq = fact "max_seq",
+    qkv_bias = false,
+    o_bias = true,
+    norm = "layernorm-pre",
+    -- attention_types = [[["global", "local"], 12]]: twelve times global, local
+    variants = function(f)
+        local given = f:read(list("attention_types", NONE, NONE))
+            or { { { "global", "local" }, 12 } }
+        local kinds = {}
+        for _, group in ipairs(given) do
+            local names = type(group) == "table" and group[1]
+            local count = type(group) == "table" and group[2]
+            if type(names) ~= "table" or math.type(count) ~= "integer" or count < 1
+                or count > f.layers then
+                f:refuse("attention_types", "it takes [[[\"global\", \"local\"], 12]], or the like")
+            end
+            for _ = 1, count do
+                for _, name in ipairs(names) do
+                    if name ~= "global" and name ~= "local" then
+                        f:refuse("attention_types", "it takes global and local layers only")
+                    end
+                    kinds[#kinds + 1] = name
+                end
+            end
+        end
+        if #kinds ~= f.layers then
+            f:refuse("attention_types num_layers num_hidden_layers",
+                ("attention_types makes %d layers; there are %d"):format(#kinds, f.layers))
+        end
+        local variants = {}
+        for _, name in ipairs { "global", "local" } do
+            local layers = {}
+            for i, kind in ipairs(kinds) do
+                if kind == name then
+                    layers[#layers + 1] = i - 1
+                end
+            end
+            variants[#variants + 1] = { layers = layers, suffix = name,
+                label = ("%s layers (%s)"):format(name, facts.layer_list(layers)),
+                facts = { sliding = name == "local" } }
+        end
+        return variants
+    end,
+    window = function(f) return f.sliding and f:read(length("window_size", 256)) end,
+})
+types.gpt_neox = with(modern, sized(6144, 64, 44, 24576, 2048, { act = "gelu" }), {
+    kv_heads = fact "heads",
+    head_dim = facts.share,
+    theta_key = function() return number("rotary_emb_base rope_theta", 10000) end,
+    rotary_dim = facts.rotary_share(number("rotary_pct partial_rotary_factor", 0.25)),
+    gated = false,
+    qkv_bias = flag("attention_bias", true),
+    o_bias = flag("attention_bias", true),
+    norm = "layernorm-pre",
+    note = function(f) return f:read(flag("use_parallel_residual", true))
+        and "parallel residual" or "" end,
+})
+types.opt = with(attention, sized(768, 12, 12, 3072, 2048, { act = "relu" }), {
+    label = "decoder",
+    d_model = must "hidden_size",
+    heads = must "num_attention_heads",
+    layers = must "num_hidden_layers",
+    ffn_width = must "ffn_dim",
+    max_seq = length "max_position_embeddings",
+    act = activation "activation_function",
+    causal = true,
+    position = "learned(offset 2)",
+    table_seq = fact "max_seq",
+    qkv_bias = flag("enable_bias", true),
+    o_bias = flag("enable_bias", true),
+    norm = function(f)
+        return (f:read(flag("do_layer_norm_before", true)) and "layernorm-pre" or "layernorm-post")
+            .. (f:read(flag("layer_norm_elementwise_affine", true)) and "" or "(no weight)")
+    end,
+})
+types.bloom = with(attention, sized(64, 8, 2), {
+    label = "decoder",
+    d_model = must "hidden_size n_embed",
+    heads = must "n_head num_attention_heads",
+    layers = must "n_layer num_hidden_layers",
+    max_seq = length("seq_length", NONE, NONE),
+    ffn_width = function(f) return 4 * f.d_model end, -- n_inner is not looked at
+    act = "gelu_tanh",
+    causal = true,
+    position = "alibi(2^-8/n slopes)",
+    alibi = true,
+    qkv_bias = true,
+    o_bias = true,
+    norm = "layernorm-pre",
+    note = "fused qkv per head [q,k,v]; embedding LN",
+})
+
+-- Scores plus alibi are scaled together, so a slope counts 1/sqrt(head_dim) of itself.
+local function falcon_alibi(f)
+    return f:read(flag("alibi", false)) and { scale = f.scale } or nil
+end
+types.falcon = with(attention, sized(4544, 71, 32, nil, 2048), {
+    label = "decoder",
+    d_model = must "hidden_size n_embed",
+    heads = must "num_attention_heads n_head",
+    layers = must "num_hidden_layers n_layer",
+    kv_heads = function(f)
+        local new = f:read(flag("new_decoder_architecture"), "new_architecture")
+        if not new and f:read(flag("multi_query", true)) then
+            return 1 -- whatever num_kv_heads says
+        end
+        return f:read(size("num_kv_heads n_head_kv", NONE, fact "heads"))
+    end,
+    max_seq = length "max_position_embeddings",
+    ffn_width = times("ffn_hidden_size", 4),
+    act = activation("activation", "gelu"),
+    causal = true,
+    alibi = falcon_alibi,
+    position = function(f)
+        return f.alibi and "alibi(2^-8/n slopes, scaled as the scores)" or "rope-neox"
+    end,
+    theta_key = function() return number("rope_theta", 10000) end,
+    rotary_dim = fact "head_dim",
+    rope_layout = "half",
+    rope = function(f) return not f.alibi and facts.rope(f) or nil end,
+    qkv_bias = flag("bias", false),
+    o_bias = flag("bias", false),
+    norm = "layernorm-pre",
+    note = function(f)
+        local new = f:read(flag("new_decoder_architecture"), "new_architecture")
+        if new then
+            return ("parallel, two LNs; fused qkv per group [%dq,k,v]"):format(
+                f.heads // f.kv_heads)
+        end
+        local given = f:read(size("num_kv_heads n_head_kv", NONE, fact "heads"))
+        return (f.kv_heads ~= given and f:reader():spelled("num_kv_heads n_head_kv")
+            and ("num_kv_heads %d in file must be ignored: multi_query & !new_decoder_architecture"
+                .. " => 1; "):format(given) or "")
+            .. (f:read(flag("parallel_attn", true)) and "parallel, one LN" or "")
+    end,
+    key_names = { kv_heads = "num_kv_heads n_head_kv" },
+    defaults = { new_architecture = false },
+})
+types.RefinedWebModel = types.falcon
+-- The first files of the 40B model, whose code knew no other architecture.
+types.RefinedWeb = with(types.falcon, { defaults = { new_architecture = true } })
+
+local function mpt_part(f)
+    local value = f:reader():value("attn_config")
+    if value == nil or value == NONE then
+        return facts.new(facts.reader("", {}), {})
+    end
+    return facts.new(f:reader():part("attn_config"), {})
+end
+types.mpt = with(attention, sized(2048, 16, 24, nil, 2048), {
+    label = "decoder",
+    d_model = must "d_model hidden_size",
+    heads = must "n_heads num_attention_heads",
+    layers = must "n_layers num_hidden_layers",
+    max_seq = length "max_seq_len",
+    ffn_width = function(f) return f:read(size("expansion_ratio", 4)) * f.d_model end,
+    act = "gelu",
+    causal = true,
+    part = mpt_part,
+    clip_qkv = function(f) return (f.part:read(number("clip_qkv", NONE, NONE))) end,
+    alibi = function(f)
+        facts.only(word("attn_type", "multihead_attention"), "multihead_attention",
+            "not supported; it takes multihead_attention")(f.part)
+        facts.only(flag("alibi", true), true, "positions without alibi are not supported here; "
+            .. "it takes true")(f.part)
+        facts.only(flag("prefix_lm", false), false, "not supported; it takes false")(f.part)
+        facts.only(flag("qk_ln", false), false, "not supported; it takes false")(f.part)
+        local most = f.part:read(number("alibi_bias_max", 8))
+        return most == 8 or { bias_max = most }
+    end,
+    position = function(f)
+        local most = f.part:read(number("alibi_bias_max", 8))
+        return ("alibi(bias_max %s)"):format(facts.plain(most))
+    end,
+    scale = function(f)
+        return f.part:read(number("softmax_scale", NONE, NONE)) or attention.scale(f)
+    end,
+    scale_text = function(f)
+        local given = f.part:read(number("softmax_scale", NONE, NONE))
+        return given and "softmax_scale=" .. facts.plain(given) or attention.scale_text(f)
+    end,
+    no_bias = facts.only(flag("no_bias", true), true,
+        "the authors' code then has biases, transformers' has none; it takes true"),
+    qkv_bias = false,
+    o_bias = false,
+    norm = "layernorm-pre(no bias)",
+    note = "learned_pos_emb is ignored since alibi; fused Wqkv [q|k|v]",
+})
+
+-- Files in the key names of karpathy's nanoGPT and llama2.c (and of Meta's LLaMA), which have no
+-- model_type.
+types.nanogpt = with(gpt2, sized(768, 12, 12, nil, 1024), {
+    d_model = must "n_embd",
+    heads = must "n_head",
+    layers = must "n_layer",
+    max_seq = must "block_size",
+    ffn_width = function(f) return 4 * f.d_model end,
+    act = "gelu",
+    scale = attention.scale,
+    scale_text = attention.scale_text,
+    qkv_bias = flag("bias", true),
+    o_bias = flag("bias", true),
+    norm = function(f)
+        return f:read(flag("bias", true)) and "layernorm-pre" or "layernorm-pre(no bias)"
+    end,
+    note = "fused c_attn [q|k|v], Linear layout",
+})
+types["llama2.c"] = with(modern, sized(4096, 32, 32), {
+    d_model = must "dim",
+    heads = must "n_heads",
+    layers = must "n_layers",
+    kv_heads = size("n_kv_heads", NONE, fact "heads"),
+    head_dim = facts.share,
+    max_seq = length("max_seq_len", NONE, NONE),
+    -- two thirds of four times the width, up to a multiple, which its training and its model
+    -- choose differently where the file does not say
+    ffn_width = function(f)
+        local given = f:read(size("hidden_dim", NONE, NONE))
+        if given then
+            return given
+        end
+        local width = 8 * f.d_model // 3
+        width = math.floor(width * f:read(number("ffn_dim_multiplier", 1, 1)))
+        local multiple = f:read(size("multiple_of", NONE, NONE))
+        local function up(m) return (width + m - 1) // m * m end
+        if not multiple and up(32) ~= up(256) then
+            f:reader():missing("hidden_dim", "it, or multiple_of, gives the feed-forward's width")
+        end
+        return up(multiple or 32)
+    end,
+    act = "silu",
+    rope_layout = "interleaved",
+    theta_marked = false,
+    unscaled = facts.only(flag("use_scaled_rope", false), false,
+        "how positions are scaled is not in this file; it takes false"),
+})
+-- The first RoBERTa files have none either, and are told by their name.
+models.by_name = { "xlm-roberta", "roberta" }
+models.by_keys = {
+    { type = "llama2.c", keys = "dim n_layers n_heads norm_eps" },
+    { type = "nanogpt", keys = "n_layer n_head n_embd block_size" },
+}
+
+-- ---- encoders ----
+
+local bert = with(attention, sized(768, 12, 12, 3072, 512, { act = "gelu" }), {
+    label = function(f) return f.causal and "decoder" or "encoder" end,
+    d_model = must "hidden_size",
+    heads = must "num_attention_heads",
+    layers = must "num_hidden_layers",
+    ffn_width = must "intermediate_size",
+    max_seq = length "max_position_embeddings",
+    act = activation "hidden_act",
+    causal = flag("is_decoder", false),
+    position = "learned",
+    table_seq = fact "max_seq",
+    qkv_bias = true,
+    o_bias = true,
+    norm = "layernorm-post",
+    absolute = facts.only(word("position_embedding_type", "absolute"), "absolute",
+        "positions relative to a key's content are not supported; it takes absolute"),
+    crosses = facts.only(flag("add_cross_attention", false), false,
+        "cross attention is not read for this model type; it takes false"),
+})
+types.bert = bert
+-- Two positions are for padding.
+types.roberta = with(bert, {
+    position = "learned(offset 2)",
+    max_seq = function(f)
+        local rows = f:read(length("max_position_embeddings", 512))
+        if rows < 3 then
+            f:refuse("max_position_embeddings", "two positions are for padding; it takes 3 or more")
+        end
+        return rows - 2
+    end,
+})
+types["xlm-roberta"], types.camembert = types.roberta, types.roberta
+types.electra = with(bert, sized(256, 4, 12, 1024, 512))
+types.albert = with(bert, sized(4096, 64, 12, 16384, 512, { act = "gelu_tanh" }), {
+    note = "all layers share one set of weights",
+})
+types.distilbert = with(bert, sized(768, 12, 6, 3072, 512), {
+    label = "encoder",
+    d_model = must "dim hidden_size",
+    heads = must "n_heads num_attention_heads",
+    layers = must "n_layers num_hidden_layers",
+    ffn_width = must "hidden_dim",
+    act = activation "activation",
+    causal = false,
+    position = function(f)
+        return f:read(flag("sinusoidal_pos_embds", false)) and "sinusoidal(added)" or "learned"
+    end,
+})
+
+types.modernbert = with(modern, sized(768, 12, 22, 1152, 8192), {
+    label = "encoder",
+    kv_heads = fact "heads",
+    head_dim = facts.share,
+    act = activation "hidden_activation",
+    defaults = { act = "gelu" },
+    causal = false,
+    qkv_bias = flag("attention_bias", false),
+    o_bias = flag("attention_bias", false),
+    norm = function(f)
+        return f:read(flag("norm_bias", false)) and "layernorm-pre" or "layernorm-pre(no bias)"
+    end,
+    variants = split(function(i, f)
+        return i % f:read(size("global_attn_every_n_layers", 3)) ~= 0
+    end, function(f, kinds, found)
+        local n = f.layers > 1 and found.full_attention and found.full_attention[2]
+        for i = 0, f.layers - 1 do
+            n = n and (kinds[i] == "full_attention") == (i % n == 0) and n
+        end
+        return {
+            { kind = "full_attention", suffix = "global", label = ("encoder/global layers (%s)")
+                :format(n and ("i%%%d==0"):format(n)
+                    or facts.layer_list(found.full_attention or {})) },
+            { kind = "sliding_attention", suffix = "local", label = "encoder/local layers" },
+        }
+    end),
+    window_right = fact "window",
+    -- local_attention counts both sides
+    window = function(f)
+        return f.sliding and f:read(length("local_attention", 128)) // 2 + 1
+    end,
+    window_text = function(f)
+        return f.sliding and ("bidirectional, %d each side (local_attention %d is the total)")
+            :format(f.window - 1, f:read(length("local_attention", 128))) or nil
+    end,
+    theta_key = function(f)
+        return f.sliding and number("local_rope_theta", 10000)
+            or number("global_rope_theta", 160000)
+    end,
+    theta_marked = false,
+    note = function(f)
+        return f.sliding and "" or "first layer has no attn norm; fused Wqkv"
+    end,
+})
+
+-- Patches of an image; `more` is how many positions come before them. image, patch: the defaults.
+local function patches(image, patch, more)
+    return function(f)
+        local given = f:reader():value("image_size")
+        local sides = type(given) == "table" and given ~= NONE and given or nil -- two of them
+        local one = not sides and f:read(size("image_size", image))
+        local edge = f:read(size("patch_size", patch))
+        local count = 1
+        for i = 1, 2 do
+            local side = sides and sides[i] or one
+            if math.type(side) ~= "integer" or side < edge or sides and #sides ~= 2 then
+                f:refuse("image_size", ("it takes whole numbers from patch_size = %d on"):format(
+                    edge))
+            end
+            count = count * (side // edge)
+        end
+        return count + more
+    end
+end
+
+local vision = with(attention, {
+    label = "encoder",
+    d_model = must "hidden_size",
+    heads = must "num_attention_heads",
+    layers = must "num_hidden_layers",
+    ffn_width = must "intermediate_size",
+    act = activation "hidden_act",
+    causal = false,
+    position = "learned",
+    tokens_from = "image_size and patch_size",
+    qkv_bias = true,
+    o_bias = true,
+    norm = "layernorm-pre",
+    note = function(f) return ("%d tokens"):format(f.tokens) end,
+    defaults = { act = "gelu" },
+})
+types.vit = with(vision, sized(768, 12, 12, 3072), {
+    tokens = patches(224, 16, 1),
+    qkv_bias = flag("qkv_bias", true),
+})
+types.deit = with(types.vit, { tokens = patches(224, 16, 2) })
+types.dinov2 = with(types.vit, {
+    tokens = patches(224, nil, 1), -- patch_size 14 or 16, by version
+    gated = flag("use_swiglu_ffn", false),
+    act = function(f)
+        return f.gated and "silu" or f:read(activation("hidden_act", "gelu"))
+    end,
+    -- the gated one has two thirds of the width, up to a multiple of 8
+    ffn_width = function(f)
+        local width = math.floor(f.d_model * f:read(number("mlp_ratio", 4)))
+        return f.gated and (width * 2 // 3 + 7) // 8 * 8 or width
+    end,
+})
+types.clip_vision_model = with(vision, sized(768, 12, 12, 3072, nil, { act = "quick_gelu" }), {
+    tokens = patches(224, 32, 1),
+})
+types.clip_text_model = with(vision, sized(512, 8, 12, 2048, 77, { act = "quick_gelu" }), {
+    label = "decoder",
+    causal = true,
+    max_seq = length "max_position_embeddings",
+    table_seq = fact "max_seq",
+    note = function(f) return ("%d tokens"):format(f.max_seq) end,
+})
+types.siglip_vision_model = with(vision, sized(768, 12, 12, 3072, nil, { act = "gelu_tanh" }), {
+    tokens = patches(224, 16, 0),
+    note = function(f) return ("%d patches"):format(f.tokens) end,
+})
+types.siglip_text_model = with(types.clip_text_model,
+    sized(768, 12, 12, 3072, 64, { act = "gelu_tanh" }), { label = "encoder", causal = false })
+
+local audio = with(vision, sized(768, 12, 12, 3072), {
+    position = "convolution(added)",
+    tokens_from = false,
+    norm = function(f)
+        return f:read(flag("do_stable_layer_norm", false)) and "layernorm-pre" or "layernorm-post"
+    end,
+    note = "as many positions as frames",
+})
+types.wav2vec2, types.hubert = audio, audio
+
+-- ---- encoders with decoders ----
+
+-- Self and cross attention in the key names of BART's time.
+local function encoder_decoder(d_model, layers, heads, ffn_width, max_seq, act, more)
+    return with(attention, {
+        d_model = must "d_model hidden_size",
+        act = activation "activation_function",
+        causal = false,
+        max_seq = length "max_position_embeddings",
+        table_seq = function(f) return f.position:find("^learned") and f.max_seq end,
+        qkv_bias = true,
+        o_bias = true,
+        norm = "layernorm-pre",
+        defaults = { d_model = d_model, act = act, layers = layers, heads = heads,
+            ffn_width = ffn_width, max_seq = max_seq },
+    }, more, {
+        components = {
+            { label = "encoder", suffix = "encoder",
+                heads = must "encoder_attention_heads", layers = must "encoder_layers",
+                ffn_width = must "encoder_ffn_dim" },
+            { label = "decoder self", suffix = "decoder", causal = true,
+                heads = must "decoder_attention_heads", layers = must "decoder_layers",
+                ffn_width = must "decoder_ffn_dim" },
+            { label = "decoder cross", suffix = "cross", position = "none",
+                source_seq = fact "max_seq",
+                heads = must "decoder_attention_heads", layers = must "decoder_layers",
+                ffn_width = must "decoder_ffn_dim" },
+        },
+    })
+end
+
+types.bart = encoder_decoder(1024, 12, 16, 4096, 1024, "gelu",
+    { position = "learned(offset 2)", norm = "layernorm-post" })
+types.mbart = encoder_decoder(1024, 12, 16, 4096, 1024, "gelu", { position = "learned(offset 2)" })
+types.marian = encoder_decoder(1024, 12, 16, 4096, 1024, "gelu",
+    { position = "sinusoidal(added)", norm = "layernorm-post" })
+types.pegasus = encoder_decoder(1024, 12, 16, 4096, 1024, "gelu",
+    { position = "sinusoidal(added)" })
+types.m2m_100 = encoder_decoder(1024, 12, 16, 4096, 1024, "relu",
+    { position = "sinusoidal(added)" })
+types.whisper = encoder_decoder(384, 4, 6, 1536, 448, "gelu", {
+    max_seq = length "max_target_positions",
+    qkv_bias = "q,v only",
+})
+do
+    local frames = length("max_source_positions", 1500)
+    local encoder, self, cross = table.unpack(types.whisper.components)
+    encoder.position, encoder.tokens = "sinusoidal(added)", frames
+    encoder.tokens_from = "max_source_positions"
+    self.position = "learned"
+    cross.source_tokens, cross.source_seq = frames, nil
+    encoder.note = function(f) return ("%d frames; k_proj has no bias"):format(f.tokens) end
+    self.note = "k_proj has no bias"
+    cross.note = function(f)
+        return ("K/V from %d encoder frames, cached once"):format(f.source_tokens)
+    end
+end
+
+local function buckets(bidirectional)
+    return {
+        relative_bias = function(f)
+            return { buckets = f:read(size("relative_attention_num_buckets", 32)),
+                max_distance = f:read(size("relative_attention_max_distance", 128)),
+                bidirectional = bidirectional }
+        end,
+        position = function(f)
+            return ("relative bias (%d buckets, max %d, %s)"):format(f.relative_bias.buckets,
+                f.relative_bias.max_distance, bidirectional and "bidirectional" or "unidirectional")
+        end,
+    }
+end
+
+local function t5(d_model, heads, layers, d_ff, feed_forward)
+    local key = word("feed_forward_proj", feed_forward)
+    local decoder_layers = size("num_decoder_layers", NONE, fact "encoder_layers")
+    return with(attention, unscaled, {
+        d_model = must "d_model hidden_size",
+        heads = must "num_heads num_attention_heads",
+        head_dim = size "d_kv",
+        encoder_layers = must "num_layers num_hidden_layers",
+        layers = decoder_layers,
+        ffn_width = must "d_ff",
+        max_seq = length("n_positions", NONE, NONE),
+        causal = false,
+        gated = function(f) return f:read(key):find("^gated%-") ~= nil end,
+        act = function(f)
+            local name = f:read(key):gsub("^gated%-", "")
+            if name ~= "relu" and name ~= "gelu" and name ~= "silu" then
+                f:refuse("feed_forward_proj",
+                    "it takes relu, gelu, silu, gated-relu, gated-gelu or gated-silu")
+            end
+            return name == "gelu" and f.gated and "gelu_tanh" or name
+        end,
+        qkv_bias = false,
+        o_bias = false,
+        norm = "rmsnorm-pre",
+        defaults = { d_model = d_model, heads = heads, encoder_layers = layers, ffn_width = d_ff,
+            head_dim = 64 },
+        components = {
+            with(buckets(true), { label = "encoder", suffix = "encoder",
+                layers = fact "encoder_layers",
+                note = "bias table in layer 0 only, shared by all layers; d_kv independent of "
+                    .. "d_model/heads" }),
+            with(buckets(false), { label = "decoder self", suffix = "decoder", causal = true }),
+            { label = "decoder cross", suffix = "cross", position = "none",
+                source_seq = fact "max_seq" },
+        },
+    })
+end
+types.t5 = t5(512, 8, 6, 2048, "relu")
+types.mt5 = t5(512, 6, 8, 1024, "gated-gelu")
+
+-- ---- models of several parts ----
+
+local text_label, vision_label = "text_config", "vision_config"
+
+types.clip = { parts = {
+    { key = "text_config", instead = "text_config_dict", standard = "clip_text_model",
+        types = "clip_text_model", label = text_label, suffix = "text" },
+    { key = "vision_config", instead = "vision_config_dict", standard = "clip_vision_model",
+        types = "clip_vision_model", label = vision_label, suffix = "vision" },
+} }
+types.siglip = { parts = {
+    { key = "text_config", standard = "siglip_text_model", types = "siglip_text_model",
+        label = text_label, suffix = "text" },
+    { key = "vision_config", standard = "siglip_vision_model", types = "siglip_vision_model",
+        label = vision_label, suffix = "vision" },
+} }
+local siglip_part = { key = "vision_config", standard = "siglip_vision_model",
+    types = "siglip_vision_model", label = "vision_config (siglip)", suffix = "vision" }
+types.gemma3 = { parts = {
+    { key = "text_config", standard = "gemma3_text", types = "gemma3_text" }, siglip_part,
+} }
+types.llava = { parts = {
+    { key = "text_config", standard = "llama",
+        types = "llama mistral qwen2 gemma gemma2 phi phi3" },
+    { key = "vision_config", standard = "clip_vision_model",
+        types = "clip_vision_model siglip_vision_model", label = vision_label, suffix = "vision" },
+} }
+
+-- The prefix, image and prompt, sees all of itself; what follows is causal.
+local prefix = { causal = "prefix", mask = "bool",
+    mask_text = "a prefix of image and prompt sees all of itself; what follows is causal" }
+types.paligemma = { parts = {
+    { key = "text_config", standard = "gemma", types = "gemma gemma2", facts = prefix },
+    siglip_part,
+} }
+
+types.mllama_vision_model = with(vision, sized(1280, 16, 32, 5120), {
+    heads = must "attention_heads num_attention_heads",
+    layers = function(f)
+        return f:read(must("num_hidden_layers", 32)) + f:read(size("num_global_layers", 8))
+    end,
+    qkv_bias = false,
+    o_bias = false,
+    -- every tile has its patches and a class token, up to a multiple of 8
+    tokens = function(f)
+        return (patches(448, 14, 1)(f) + 7) // 8 * 8 * f:read(size("max_num_tiles", 4))
+    end,
+    tokens_from = "image_size, patch_size and max_num_tiles",
+    mask = "bool",
+    mask_text = "tiles that the image does not fill, and padding",
+})
+types.mllama_text_model = with(modern,
+    sized(4096, 32, 40, 14336, 131072, { kv_heads = 8, theta = 500000 }), {
+        crossing = function(f)
+            local given = f:read(list("cross_attention_layers", NONE, NONE))
+                or { 3, 8, 13, 18, 23, 28, 33, 38 }
+            local crossing = {}
+            for _, i in ipairs(given) do
+                if math.type(i) ~= "integer" or i < 0 or i >= f.layers then
+                    f:refuse("cross_attention_layers", ("it takes layers from 0 to %d"):format(
+                        f.layers - 1))
+                end
+                crossing[i] = true
+            end
+            return crossing
+        end,
+        components = {
+            { label = "self", suffix = "self" },
+            { label = "cross", suffix = "cross", causal = false, position = "none",
+                rope = function() end, mask = "bool",
+                mask_text = "which image's tiles a position sees",
+                qk_norm = qk_norm("rmsnorm", "head", "rms_norm_eps", 1e-5, { order = "no_rope" }) },
+        },
+    })
+do
+    local self, cross = table.unpack(types.mllama_text_model.components)
+    local function those(crosses)
+        return function(f)
+            local layers = {}
+            for i = 0, f.layers - 1 do
+                if (f.crossing[i] or false) == crosses then
+                    layers[#layers + 1] = i
+                end
+            end
+            return { { layers = layers } }
+        end
+    end
+    self.variants, cross.variants = those(false), those(true)
+    -- the image's patches and class tokens, of all tiles
+    cross.source_tokens = function(f)
+        local whole = f:reader().parent
+        if whole then
+            local image = facts.new(whole:part("vision_config"), { types.mllama_vision_model })
+            return patches(448, 14, 1)(image) * image:read(size("max_num_tiles", 4))
+        end
+    end
+    cross.source_width = fact "d_model"
+end
+types.mllama = { parts = {
+    { key = "text_config", standard = "mllama_text_model", types = "mllama_text_model",
+        label = text_label, suffix = "text" },
+    { key = "vision_config", standard = "mllama_vision_model", types = "mllama_vision_model",
+        label = vision_label, suffix = "vision" },
+} }
+
+-- ---- what no spec can say ----
+
+local disentangled = "its disentangled attention adds scores by relative position to those by "
+    .. "content, which attnc has no field for"
+local recurrent = "it is not made of attention alone"
+local three_axes = "its rotary positions have three axes, which attnc has no field for"
+for name, why in pairs {
+    deberta = disentangled, ["deberta-v2"] = disentangled,
+    xlnet = "its attention has relative positions that attnc has no field for",
+    longformer = "its attention is sparse: global and local positions in one layer",
+    big_bird = "its attention is sparse by blocks",
+    mamba = recurrent, mamba2 = recurrent, rwkv = recurrent, jamba = recurrent,
+    recurrent_gemma = recurrent, qwen3_next = recurrent,
+    qwen2_vl = three_axes, qwen2_5_vl = three_axes,
+    llama4_text = "its chunked layers see blocks of positions, which attnc has no field for",
+    llama4 = "its chunked layers see blocks of positions, which attnc has no field for",
+    blip = "whether its text part is causal depends on the task, not on the config",
+} do
+    models.refused[name] = why
+end
+
+-- Shape and positions stand in lines of their own; name and isa are in the file.
+models.shown = { name = true, isa = true, d_model = true, heads = true, kv_heads = true,
+    head_dim = true, v_head_dim = true, seq = true, max_seq = true }
+
+return models

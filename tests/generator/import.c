@@ -1,0 +1,628 @@
+/* attnc import: real models' configs against what they say, row by row; configs that must be
+ * refused; the specs that it writes. */
+#include <criterion/criterion.h>
+#include <glob.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run.h"
+
+enum { COLUMNS = 26, ROWS = 256 };
+
+/* tests/data/models/expected.tsv: a head, then a row for each attention of a model. */
+struct table {
+    char *text;
+    char *head[COLUMNS];
+    char *rows[ROWS][COLUMNS]; /* [0] is the model's name, [1] the component's */
+    size_t count;
+};
+
+static void split_cells(char *line, char *cells[COLUMNS]) {
+    for (int i = 0; i < COLUMNS; i++) {
+        cr_assert_not_null(line, "a row of fewer than %d cells", COLUMNS);
+        cells[i] = line;
+        line = strchr(line, '\t');
+        if (line != NULL)
+            *line++ = 0;
+    }
+    cr_assert_null(line, "a row of more than %d cells", COLUMNS);
+}
+
+static struct table *read_table(void) {
+    static struct table table;
+    char path[4200], *state = NULL;
+    snprintf(path, sizeof path, "%s/tests/data/models/expected.tsv", project);
+    table.text = read_text(path);
+    cr_assert_not_null(table.text, "%s", path);
+    split_cells(strtok_r(table.text, "\n", &state), table.head);
+    for (char *line; (line = strtok_r(NULL, "\n", &state)) != NULL;) {
+        cr_assert_lt(table.count, (size_t)ROWS);
+        split_cells(line, table.rows[table.count++]);
+    }
+    return &table;
+}
+
+/* What is wrong with the rows that were read for a model, in the table's order; 0 if nothing. */
+static int count_faults(const struct table *table, const char *model, const json_t *rows,
+                        bool report) {
+    int faults = 0;
+    size_t next = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        if (strcmp(table->rows[i][0], model) != 0)
+            continue;
+        const json_t *row = json_array_get(rows, next++);
+        if (json_object_size(row) != COLUMNS + 1) { /* and the note, which is prose */
+            faults++;
+            if (report)
+                cr_expect(false, "%s, %s: no such row", model, table->rows[i][1]);
+            continue;
+        }
+        for (int column = 0; column < COLUMNS; column++) {
+            const char *got = json_string_value(json_object_get(row, table->head[column]));
+            const char *want = table->rows[i][column];
+            if (got != NULL && strcmp(got, want) == 0)
+                continue;
+            faults++;
+            if (report)
+                cr_expect(false, "%s, %s: %s is '%s', not '%s'", model, table->rows[i][1],
+                          table->head[column], got != NULL ? got : "missing", want);
+        }
+    }
+    if (next == 0 || json_array_size(rows) != next) {
+        faults++;
+        if (report)
+            cr_expect(false, "%s: %zu rows, not %zu", model, json_array_size(rows), next);
+    }
+    return faults;
+}
+
+static void config_path(char path[4200], const char *model) {
+    snprintf(path, 4200, "%s/tests/data/models/%s.json", project, model);
+}
+
+static json_t *read_rows(const char *path) {
+    const struct run *run = attnc("import", path, "--json");
+    cr_assert_eq(run->status, 0, "%s: status %d: %s", path, run->status, run->err);
+    cr_expect_str_empty(run->err);
+    json_error_t error;
+    json_t *rows = json_loads(run->out, JSON_REJECT_DUPLICATES, &error);
+    cr_assert(json_is_array(rows), "%s: %s", path, error.text);
+    return rows;
+}
+
+static void find_configs(glob_t *found) {
+    char pattern[4200];
+    config_path(pattern, "*");
+    cr_assert_eq(glob(pattern, 0, NULL, found), 0, "no configs");
+}
+
+static const char *model_of(const char *path) {
+    static char model[256];
+    snprintf(model, sizeof model, "%s", strrchr(path, '/') + 1);
+    *strrchr(model, '.') = 0;
+    return model;
+}
+
+Test(import, every_config_says_what_it_should) {
+    enter();
+    struct table *table = read_table();
+    glob_t found;
+    size_t rows_read = 0;
+    find_configs(&found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        json_t *rows = read_rows(found.gl_pathv[i]);
+        rows_read += json_array_size(rows);
+        count_faults(table, model_of(found.gl_pathv[i]), rows, true);
+        json_decref(rows);
+    }
+    cr_expect_eq(rows_read, table->count,
+                 "%zu rows read, %zu expected: a config or its rows are gone", rows_read,
+                 table->count);
+    cr_expect_eq(count_files("out"), -1, "--json wrote something");
+    globfree(&found);
+    free(table->text);
+}
+
+/* The comparison above sees every kind of fault. */
+Test(import, the_comparison_can_fail) {
+    enter();
+    struct table *table = read_table();
+    char path[4200];
+    static const char model[] = "openai-gpt-oss-20b";
+    config_path(path, model);
+    json_t *rows = read_rows(path);
+    cr_assert_eq(count_faults(table, model, rows, false), 0);
+    cr_expect_gt(count_faults(table, "gpt2", rows, false), 0, "another model");
+    cr_expect_gt(count_faults(table, "nobody", rows, false), 0, "no such model");
+    for (int column = 0; column < COLUMNS; column++) {
+        json_t *copy = json_deep_copy(rows), *row = json_array_get(copy, 1);
+        json_object_set_new(row, table->head[column], json_string("other"));
+        cr_expect_eq(count_faults(table, model, copy, false), 1, "%s", table->head[column]);
+        json_object_del(row, table->head[column]);
+        cr_expect_gt(count_faults(table, model, copy, false), 0, "%s", table->head[column]);
+        json_decref(copy);
+    }
+    json_array_append(rows, json_array_get(rows, 0));
+    cr_expect_gt(count_faults(table, model, rows, false), 0, "a row too much");
+    json_array_remove(rows, 2);
+    json_array_remove(rows, 1);
+    cr_expect_gt(count_faults(table, model, rows, false), 0, "a row too few");
+    json_decref(rows);
+    free(table->text);
+}
+
+/* ---- what must be refused ---- */
+
+/* A key of a good config gets another value, or none ("absent"); words of the message. Nested keys
+ * have dots between. */
+static const struct {
+    const char *model, *key, *value, *words;
+} refused[] = {
+    {"TinyLlama-TinyLlama-1.1B-Chat-v1.0", "model_type", "absent", "'model_type' is missing"},
+    {"gpt2", "model_type", "null", "'model_type' = null"},
+    {"gpt2", "model_type", "7", "'model_type' = 7|text"},
+    {"gpt2", "model_type", "\"gpt3\"", "'model_type' = \"gpt3\"|did you mean 'gpt2'"},
+    {"gpt2", "model_type", "\"lama\"", "did you mean 'llama'"},
+    {"gpt2", "model_type", "\"zzzzzzzz\"", "unknown model type|attnc help models"},
+    {"gpt2", "model_type", "\"deberta-v2\"", "\"deberta-v2\"|disentangled"},
+    {"gpt2", "model_type", "\"mamba\"", "not made of attention"},
+    {"gpt2", "model_type", "\"\\u001b[31m\"", "unknown model type"},
+    {"gpt2", "n_embd", "absent", "'n_embd' is missing|whole number"},
+    {"gpt2", "n_embd", "null", "'n_embd' = null"},
+    {"gpt2", "n_embd", "\"768\"", "'n_embd' = \"768\"|whole number"},
+    {"gpt2", "n_embd", "768.0", "'n_embd' = 768.0|whole number"},
+    {"gpt2", "n_embd", "0", "'n_embd' = 0|from 1 to"},
+    {"gpt2", "n_embd", "1e300", "'n_embd'|whole number"},
+    {"gpt2", "n_embd", "770", "'n_embd' = 770|n_head = 12|head_dim"},
+    {"gpt2", "hidden_size", "512", "'hidden_size' = 512|contradicts|'n_embd' = 768"},
+    {"gpt2", "n_head", "[12]", "'n_head' = [12]"},
+    {"gpt2", "n_layer", "-1", "'n_layer' = -1"},
+    {"gpt2", "activation_function", "\"gleu\"", "'activation_function' = \"gleu\"|gelu_new"},
+    {"gpt2", "scale_attn_by_inverse_layer_idx", "true", "'scale_attn_by_inverse_layer_idx'"},
+    {"gpt2", "scale_attn_weights", "1", "'scale_attn_weights' = 1|true or false"},
+    {"meta-llama-Meta-Llama-3-8B", "num_attention_heads", "absent",
+     "'num_attention_heads'|missing"},
+    {"meta-llama-Llama-3.2-1B-Instruct", "num_attention_heads", "30",
+     "'num_key_value_heads' = 8|num_attention_heads = 30|multiple"},
+    {"meta-llama-Meta-Llama-3-8B", "num_key_value_heads", "5", "'num_key_value_heads' = 5|divisor"},
+    {"meta-llama-Meta-Llama-3-8B", "num_key_value_heads", "64", "'num_key_value_heads' = 64"},
+    {"meta-llama-Meta-Llama-3-8B", "hidden_size", "4100",
+     "'hidden_size' = 4100|num_attention_heads = 32|head_dim"},
+    {"meta-llama-Meta-Llama-3-8B", "hidden_size", "null", "'hidden_size' = null"},
+    {"meta-llama-Meta-Llama-3-8B", "intermediate_size", "absent", "'intermediate_size' is missing"},
+    {"meta-llama-Meta-Llama-3-8B", "num_hidden_layers", "{}", "'num_hidden_layers' = "},
+    {"meta-llama-Meta-Llama-3-8B", "attention_bias", "null",
+     "'attention_bias' = null|true or false"},
+    {"meta-llama-Meta-Llama-3-8B", "rope_theta", "\"5e5\"", "'rope_theta' = \"5e5\"|number"},
+    {"meta-llama-Meta-Llama-3-8B", "rope_theta", "-1", "'rope_theta' = -1|above 0"},
+    {"meta-llama-Meta-Llama-3-8B", "rope_scaling", "2", "'rope_scaling' = 2|object"},
+    {"meta-llama-Meta-Llama-3-8B", "rope_scaling", "{\"factor\": 2.0}", "'rope_scaling.rope_type'"},
+    {"meta-llama-Meta-Llama-3-8B", "rope_scaling", "{\"type\": \"linear\"}",
+     "'rope_scaling.factor' is missing"},
+    {"meta-llama-Meta-Llama-3-8B", "rope_scaling", "{\"type\": \"cubic\", \"factor\": 2.0}",
+     "'rope_scaling.type' = \"cubic\"|linear, dynamic, llama3, yarn, longrope"},
+    {"meta-llama-Meta-Llama-3-8B", "rope_scaling",
+     "{\"type\": \"linear\", \"rope_type\": \"yarn\", \"factor\": 2.0}",
+     "'rope_scaling.type'|contradicts"},
+    {"meta-llama-Meta-Llama-3-8B", "rope_parameters",
+     "{\"rope_type\": \"default\", \"rope_theta\": 10000.0}", "rope_theta'|contradicts|500000"},
+    {"meta-llama-Llama-3.2-1B-Instruct", "rope_parameters",
+     "{\"rope_type\": \"linear\", \"factor\": 2.0}",
+     "'rope_scaling'|contradicts 'rope_parameters'"},
+    {"meta-llama-Llama-3.2-1B-Instruct", "rope_scaling.low_freq_factor", "4",
+     "'rope_scaling.high_freq_factor' = 4|low_freq_factor = 4"},
+    {"meta-llama-Llama-3.2-1B-Instruct", "rope_scaling.original_max_position_embeddings", "absent",
+     "'rope_scaling.original_max_position_embeddings' is missing"},
+    {"microsoft-Phi-3-mini-128k-instruct", "rope_scaling.short_factor", "[1, 1]",
+     "'rope_scaling.short_factor'|2 numbers|48"},
+    {"microsoft-Phi-3-mini-128k-instruct", "rope_scaling.long_factor", "[1, \"x\"]",
+     "'rope_scaling.long_factor'|number 2"},
+    {"microsoft-phi-2", "partial_rotary_factor", "1.5", "'partial_rotary_factor' = 1.5"},
+    {"microsoft-phi-2", "partial_rotary_factor", "0.001", "'partial_rotary_factor'|head_dim = 80"},
+    {"EleutherAI-gpt-j-6b", "rotary_dim", "512", "'rotary_dim' = 512|256"},
+    {"EleutherAI-pythia-6.9b-deduped", "partial_rotary_factor", "0.5",
+     "'partial_rotary_factor' = 0.5|contradicts|'rotary_pct' = 0.25"},
+    {"mistralai-Mistral-7B-v0.1", "sliding_window", "true", "'sliding_window' = true"},
+    {"mistralai-Mixtral-8x7B-v0.1", "rope_theta", "absent", "'rope_theta' is missing"},
+    {"openai-gpt-oss-20b", "layer_types", "[\"full_attention\"]", "'layer_types'|24"},
+    {"openai-gpt-oss-20b", "num_hidden_layers", "25", "'layer_types'|num_hidden_layers = 25"},
+    {"openai-gpt-oss-20b", "sliding_window", "null", "'sliding_window' = null|sliding layers"},
+    {"google-gemma-3-1b-it", "layer_types", "[\"linear_attention\"]", "'layer_types'"},
+    {"google-gemma-3-1b-it", "sliding_window_pattern", "0", "'sliding_window_pattern' = 0"},
+    {"google-gemma-3-1b-it", "use_bidirectional_attention", "true",
+     "'use_bidirectional_attention'"},
+    {"google-gemma-2b", "head_dim", "null", "'head_dim' = null"},
+    {"google-gemma-2b", "num_key_value_heads", "null", "'num_key_value_heads' = null"},
+    {"Qwen-Qwen3-8B", "head_dim", "null", "'head_dim' = null"},
+    {"google-gemma-3-4b-it", "text_config", "absent", "'text_config' is missing"},
+    {"google-gemma-3-4b-it", "vision_config", "[]", "'vision_config'|object"},
+    {"google-gemma-3-4b-it", "text_config.num_attention_heads", "6",
+     "'text_config.num_key_value_heads'|num_attention_heads = 6"},
+    {"google-gemma-3-4b-it", "text_config.model_type", "\"llama\"",
+     "'text_config.model_type' = \"llama\"|gemma3_text"},
+    {"google-gemma-3-4b-it", "vision_config.patch_size", "1000",
+     "'vision_config.image_size' = 896"},
+    {"mosaicml-mpt-7b-instruct", "no_bias", "false", "'no_bias' = false"},
+    {"mosaicml-mpt-7b-instruct", "attn_config.alibi", "false", "'attn_config.alibi' = false"},
+    {"mosaicml-mpt-7b-instruct", "attn_config.prefix_lm", "\"no\"",
+     "'attn_config.prefix_lm' = \"no\""},
+    {"bert-base-uncased", "position_embedding_type", "\"relative_key\"",
+     "'position_embedding_type' = \"relative_key\"|absolute"},
+    {"bert-base-uncased", "model_type", "absent", "'model_type' is missing"},
+    {"openai-whisper-tiny", "decoder_attention_heads", "5",
+     "'d_model' = 384|decoder_attention_heads = 5"},
+    {"google-t5-small", "feed_forward_proj", "\"gated-tanh\"",
+     "'feed_forward_proj' = \"gated-tanh\""},
+    {"google-t5-small", "d_kv", "null", "'d_kv' = null"},
+    {"deepseek-ai-DeepSeek-V2-Lite", "num_key_value_heads", "8", "'num_key_value_heads' = 8|16"},
+    {"deepseek-ai-DeepSeek-V2-Lite", "kv_lora_rank", "null", "'kv_lora_rank' = null"},
+    {"karpathy-stories15M", "dim", "absent", "'model_type' is missing"},
+    {"karpathy-stories15M", "n_kv_heads", "4", "'n_kv_heads' = 4|n_heads = 6"},
+    {"tiiuae-falcon-40b", "num_kv_heads", "7", "'num_kv_heads' = 7|num_attention_heads = 128"},
+};
+
+/* Sets, or removes, the key at a dotted path. */
+static void change(json_t *config, const char *path, const char *value) {
+    char copy[256], *state = NULL;
+    snprintf(copy, sizeof copy, "%s", path);
+    char *key = strtok_r(copy, ".", &state);
+    for (char *next; (next = strtok_r(NULL, ".", &state)) != NULL; key = next)
+        config = json_object_get(config, key);
+    cr_assert(json_is_object(config), "%s", path);
+    if (strcmp(value, "absent") == 0)
+        cr_assert_eq(json_object_del(config, key), 0, "%s is absent anyway", path);
+    else
+        cr_assert_eq(json_object_set_new(config, key, json_loads(value, JSON_DECODE_ANY, NULL)), 0,
+                     "%s: %s", path, value);
+}
+
+Test(import, what_contradicts_or_misses_is_refused) {
+    enter();
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        char path[4200], what[512];
+        config_path(path, refused[i].model);
+        json_t *config = json_load_file(path, 0, NULL);
+        cr_assert_not_null(config, "%s", path);
+        change(config, refused[i].key, refused[i].value);
+        cr_assert_eq(json_dump_file(config, "config.json", 0), 0);
+        json_decref(config);
+        snprintf(what, sizeof what, "%s, %s = %s", refused[i].model, refused[i].key,
+                 refused[i].value);
+        expect_refusal(attnc("import", "config.json"), what, refused[i].words);
+        expect_refusal(attnc("import", "config.json", "--json"), what, "config.json: key ");
+    }
+}
+
+Test(import, files_that_are_no_configs_are_refused) {
+    enter();
+    static const struct {
+        const char *text, *words;
+    } files[] = {
+        {"", "config.json: line 1"},
+        {"{\"model_type\": \"gpt2\",}", "line 1"},
+        {"{\"n_head\": 1, \"n_head\": 2}", "n_head"},
+        {"[]", "JSON object"},
+        {"[1]", "JSON object"},
+        {"3", "line 1"},
+        {"{}", "'model_type' is missing"},
+        {"{\"model_type\": \"gpt2\", \"n_embd\": 99999999999999999999}", "line 1"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char words[128];
+        write_text("config.json", files[i].text);
+        snprintf(words, sizeof words, "config.json|%s", files[i].words);
+        const struct run *run = attnc("import", "config.json");
+        expect_refusal(run, files[i].text, words);
+    }
+    expect_refusal(attnc("import", "none.json"), "missing", "none.json: No such file");
+}
+
+Test(import, wrong_calls_are_refused) {
+    enter();
+    char path[4200];
+    config_path(path, "gpt2");
+    expect_refusal(attnc("import"), "no file", "one config.json");
+    expect_refusal(attnc("import", path, path), "two files", "one config.json");
+    expect_refusal(attnc("import", path, "--set", "heads=2"), "--set", "does not take --set");
+    expect_refusal(attnc("import", path, "--seq", "0"), "--seq 0", "--seq '0'|16777216");
+    expect_refusal(attnc("import", path, "--seq", "12x"), "--seq 12x", "--seq '12x'");
+    expect_refusal(attnc("import", path, "--seq", "-5"), "--seq -5", "--seq '-5'");
+    expect_refusal(attnc("import", path, "--seq", "99999999999999999999"), "--seq", "--seq");
+    expect_refusal(attnc("import", path, "--seq", "1025"), "a table", "--seq 1025|1024 positions");
+    expect_refusal(attnc("import", path, "--isa", "avx3"), "--isa", "avx3|scalar, avx2, avx512");
+    expect_refusal(attnc("import", path, "--isa", ","), "--isa ,", "--isa ,");
+    expect_refusal(attnc("import", path, "--json", "--seq", "8"), "--json", "does not take --seq");
+    expect_refusal(attnc("import", path, "--json", "--isa", "avx2"), "--json", "not take --isa");
+    expect_refusal(attnc("info", path, "--seq", "8"), "info --seq", "does not take --seq");
+    config_path(path, "google-vit-base-patch16-224");
+    expect_refusal(attnc("import", path, "--seq", "100"), "fixed", "--seq 100|197|image_size");
+}
+
+/* ---- the specs ---- */
+
+static const char unsupported[] = "  attnc cannot write this one yet: ";
+
+/* Every spec that import writes is accepted, or refused with the very message that import says
+ * beside it. */
+Test(import, specs_are_what_import_says_of_them, .timeout = 120) {
+    enter();
+    glob_t found;
+    int accepted = 0, specs = 0;
+    find_configs(&found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const struct run *run = attnc("import", found.gl_pathv[i], "-o", "specs");
+        cr_assert_eq(run->status, 0, "%s: %s", found.gl_pathv[i], run->err);
+        char *report = strdup(run->out), *line, *state = NULL, file[256] = "", problem[1024] = "";
+        cr_assert_eq(chdir("specs"), 0);
+        int files = count_files("."), seen = 0;
+        for (line = strtok_r(report, "\n", &state);; line = strtok_r(NULL, "\n", &state)) {
+            bool next = line == NULL || (line[0] != ' ' && strlen(line) > 4 &&
+                                         strcmp(line + strlen(line) - 4, ".lua") == 0);
+            if (next && file[0] != 0) {
+                run = attnc("info", file);
+                bool good = problem[0] == 0;
+                cr_expect_eq(run->status, good ? 0 : 2, "%s: %s", file, run->err);
+                if (!good) {
+                    char want[1100];
+                    snprintf(want, sizeof want, "attnc: %s\n", problem);
+                    cr_expect_str_eq(run->err, want);
+                }
+                accepted += good;
+                seen++;
+            }
+            if (line == NULL)
+                break;
+            if (next) {
+                snprintf(file, sizeof file, "%s", line);
+                problem[0] = 0;
+            } else if (strncmp(line, unsupported, sizeof unsupported - 1) == 0) {
+                snprintf(problem, sizeof problem, "%s", line + sizeof unsupported - 1);
+            }
+        }
+        cr_expect_eq(seen, files, "%s: %d specs told, %d written", found.gl_pathv[i], seen, files);
+        specs += seen;
+        free(report);
+        cr_assert_eq(chdir(".."), 0);
+        remove_tree("specs");
+    }
+    cr_expect_geq(specs, (int)found.gl_pathc);
+    cr_expect_geq(accepted, 50, "only %d of %d specs are accepted", accepted, specs);
+    globfree(&found);
+}
+
+static void expect_words(const char *path, const char *words) {
+    char copy[1024], *state = NULL, *text = read_text(path);
+    cr_assert_not_null(text, "%s", path);
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *word = strtok_r(copy, "|", &state); word; word = strtok_r(NULL, "|", &state))
+        cr_expect_not_null(strstr(text, word), "%s: no '%s' in\n%s", path, word, text);
+    free(text);
+}
+
+static void expect_no_word(const char *path, const char *word) {
+    char *text = read_text(path);
+    cr_assert_not_null(text, "%s", path);
+    cr_expect_null(strstr(text, word), "%s: '%s' in\n%s", path, word, text);
+    free(text);
+}
+
+static const struct run *import_data(const char *model, const char *option, const char *value) {
+    char path[4200];
+    config_path(path, model);
+    const struct run *run = attnc("import", path, "-o", "specs", option, value);
+    cr_expect_eq(run->status, 0, "%s: %s", model, run->err);
+    return run;
+}
+
+Test(import, specs_hold_what_was_read) {
+    enter();
+    import_data("gpt2", NULL, NULL);
+    expect_words("specs/gpt2.lua",
+                 "Written by attnc |attnc import gpt2.json\n|name = \"gpt2\"|d_model = 768,|"
+                 "heads = 12,|head_dim = 64,|max_seq = 1024,|"
+                 "isa = { \"scalar\", \"avx2\", \"avx512\" }|causal = true|qkv_bias = true|"
+                 "o_bias = true|weights_layout = \"in_out\"");
+    import_data("google-gemma-2-27b-it", "--seq", "512");
+    expect_words("specs/google_gemma_2_27b_it.lua",
+                 "layers 0, 2, ..., 44 of 46|layers 1, 3, ..., 45 of 46|seq = 512,|scale = "
+                 "0.08333333333333333,|"
+                 "softcap = 50.0|kv_heads = 16|head_dim = 128");
+    expect_no_word("specs/google_gemma_2_27b_it.lua", "window");
+    cr_expect_eq(access("specs/google_gemma_2_27b_it_local.lua", F_OK), -1,
+                 "a window of 4096 is none for 512 positions");
+    import_data("google-gemma-2-27b-it", "--isa", "avx2");
+    expect_words(
+        "specs/google_gemma_2_27b_it_local.lua",
+        "layers 0, 2, ..., 44 of 46|window = 4096|max_seq = 8192|isa = \"avx2\"|--isa avx2");
+    import_data("meta-llama-Llama-3.2-1B-Instruct", NULL, NULL);
+    expect_words(
+        "specs/meta_llama_llama_3_2_1b_instruct.lua",
+        "theta = 500000|type = \"llama3\"|factor = 32.0|low_freq_factor = 1.0|"
+        "high_freq_factor = 4.0|original_max_position_embeddings = 8192|layout = \"half\"");
+    import_data("openai-whisper-tiny", NULL, NULL);
+    expect_words("specs/openai_whisper_tiny_encoder.lua", "seq = 1500|qkv_bias|biases of q,v only");
+    expect_words("specs/openai_whisper_tiny_decoder.lua", "max_seq = 448|causal = true");
+    expect_words("specs/openai_whisper_tiny_cross.lua", "max_seq = 448|cross = { max_seq = 1500 }");
+    expect_no_word("specs/openai_whisper_tiny_cross.lua", "causal");
+    import_data("deepseek-ai-DeepSeek-V2-Lite", NULL, NULL);
+    expect_words("specs/deepseek_ai_deepseek_v2_lite.lua",
+                 "head_dim = 192|v_head_dim = 128|kv_rank = 512|nope_dim = 128|rope_dim = 64|"
+                 "scale = 0.11472138|layout = \"interleaved\"|type = \"yarn\"");
+    import_data("google-t5-small", "--seq", "64");
+    expect_words("specs/google_t5_small_encoder.lua",
+                 "seq = 64|scale = 1.0|buckets = 32|max_distance = 128|bidirectional = true");
+    import_data("openai-gpt-oss-20b", NULL, NULL);
+    expect_words("specs/openai_gpt_oss_20b_local.lua",
+                 "sinks = true|window = 128|truncate = false|attention_factor = 1.3465735");
+    import_data("answerdotai-ModernBERT-base", NULL, NULL);
+    expect_words("specs/answerdotai_modernbert_base_local.lua", "window = 65|window_right = 65");
+    import_data("stabilityai-stablelm-2-12b", NULL, NULL);
+    expect_words("specs/stabilityai_stablelm_2_12b.lua",
+                 "type = \"layernorm\"|weights = \"per_head\"|eps = 1e-05|rotary_dim = 40");
+}
+
+static void other_surroundings(void) {
+    if (chdir("elsewhere") != 0)
+        _exit(125);
+    setenv("LC_ALL", "de_DE.UTF-8", 1);
+    setenv("TZ", "Pacific/Kiritimati", 1);
+    unsetenv("PATH");
+    umask(077);
+}
+
+Test(import, the_same_config_gives_the_same_bytes, .timeout = 120) {
+    enter();
+    glob_t found;
+    find_configs(&found);
+    cr_assert_eq(mkdir("elsewhere", 0777), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *path = found.gl_pathv[i];
+        char copy[4200], *text = read_text(path);
+        snprintf(copy, sizeof copy, "elsewhere/%s", strrchr(path, '/') + 1);
+        write_text(copy, text);
+        free(text);
+        cr_assert_eq(attnc("import", path, "-o", "a")->status, 0);
+        text = strdup(attnc("import", path, "--json")->out);
+        cr_assert_eq(attnc_in(other_surroundings, "import", copy + 10, "-o", "../b")->status, 0);
+        cr_expect(same_files("a", "b"), "%s differs", path);
+        cr_expect_str_eq(attnc_in(other_surroundings, "import", copy + 10, "--json")->out, text);
+        free(text);
+        remove_tree("a");
+        remove_tree("b");
+    }
+    globfree(&found);
+}
+
+Test(import, files_appear_whole_or_not_at_all) {
+    enter();
+    char path[4200];
+    config_path(path, "openai-whisper-tiny");
+    cr_expect_eq(attnc("import", path)->status, 0);
+    cr_expect_eq(count_files("out/specs/openai_whisper_tiny"), 3);
+    const struct run *run = attnc("import", path);
+    cr_expect_eq(run->status, 0);
+    cr_expect_not_null(strstr(run->out, ", unchanged"));
+    /* a spec whose first line is gone is the user's own */
+    write_text("out/specs/openai_whisper_tiny/openai_whisper_tiny_cross.lua", "return {}\n");
+    run = attnc("import", path, "--isa", "scalar");
+    cr_expect_eq(run->status, 1);
+    cr_expect_not_null(strstr(run->err, "is in the way"), "%s", run->err);
+    cr_expect_str_empty(run->out);
+    expect_words("out/specs/openai_whisper_tiny/openai_whisper_tiny_encoder.lua", "\"avx512\"");
+    /* --json with -o does both */
+    run = attnc("import", path, "--json", "-o", "both", "--seq", "7");
+    cr_expect_eq(run->status, 0, "%s", run->err);
+    json_t *rows = json_loads(run->out, 0, NULL);
+    cr_expect_eq(json_array_size(rows), 3);
+    json_decref(rows);
+    expect_words("both/openai_whisper_tiny_decoder.lua", "  seq = 7,");
+    expect_words("both/openai_whisper_tiny_encoder.lua", "  seq = 1500,");
+    /* a file called config.json goes by its directory's name */
+    char *text = read_text(path);
+    cr_assert_eq(mkdir("My-Model.2", 0777), 0);
+    write_text("My-Model.2/config.json", text);
+    free(text);
+    cr_expect_eq(attnc("import", "My-Model.2/config.json", "-o", "named")->status, 0);
+    cr_expect_eq(access("named/my_model_2_encoder.lua", F_OK), 0);
+}
+
+/* ---- model types one by one ---- */
+
+static void note_types(json_t *types, const json_t *config) {
+    static const char *const parts[] = {"text_config", "vision_config"};
+    const json_t *type = json_object_get(config, "model_type");
+    if (json_is_string(type))
+        json_object_set_new(types, json_string_value(type), json_true());
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (json_is_object(json_object_get(config, parts[i])))
+            note_types(types, json_object_get(config, parts[i]));
+}
+
+/* tests/data/model_types.json: small configs, and some cells of the rows that they give. */
+Test(import, model_types_are_read_by_their_definitions) {
+    enter();
+    char path[4200];
+    snprintf(path, sizeof path, "%s/tests/data/model_types.json", project);
+    json_t *cases = json_load_file(path, JSON_REJECT_DUPLICATES, NULL), *test;
+    cr_assert(json_is_array(cases), "%s", path);
+    size_t i, number;
+    json_array_foreach(cases, i, test) {
+        const char *what = json_string_value(json_object_get(test, "what")), *column;
+        const json_t *want = json_object_get(test, "rows");
+        json_t *row, *value;
+        cr_assert_eq(json_dump_file(json_object_get(test, "config"), "config.json", 0), 0);
+        json_t *rows = read_rows("config.json");
+        cr_expect_eq(json_array_size(rows), json_array_size(want), "%s: %zu rows", what,
+                     json_array_size(rows));
+        json_array_foreach(want, number, row) {
+            const json_t *got = json_array_get(rows, number);
+            json_object_foreach(row, column, value) {
+                const char *cell = json_string_value(json_object_get(got, column));
+                cr_expect(cell != NULL && strcmp(cell, json_string_value(value)) == 0,
+                          "%s, row %zu: %s is '%s', not '%s'", what, number, column,
+                          cell != NULL ? cell : "missing", json_string_value(value));
+            }
+        }
+        json_decref(rows);
+        const struct run *run = attnc("import", "config.json", "-o", "specs");
+        cr_expect_eq(run->status, 0, "%s: %s", what, run->err);
+        cr_expect_geq(count_files("specs"), 1, "%s", what);
+        remove_tree("specs");
+    }
+    json_decref(cases);
+}
+
+/* No model type goes without a test. */
+Test(import, every_model_type_is_tested) {
+    enter();
+    char path[4200], *state = NULL;
+    json_t *types = json_object(), *test;
+    size_t number;
+    glob_t found;
+    find_configs(&found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        json_t *config = json_load_file(found.gl_pathv[i], 0, NULL);
+        note_types(types, config);
+        json_decref(config);
+    }
+    globfree(&found);
+    snprintf(path, sizeof path, "%s/tests/data/model_types.json", project);
+    json_t *cases = json_load_file(path, 0, NULL);
+    json_array_foreach(cases, number, test) {
+        note_types(types, json_object_get(test, "config"));
+        /* its name, up to a colon, where the config has no model_type or leaves a part's out */
+        char what[128];
+        snprintf(what, sizeof what, "%s", json_string_value(json_object_get(test, "what")));
+        what[strcspn(what, ":")] = 0;
+        json_object_set_new(types, what, json_true());
+    }
+    json_decref(cases);
+    static const char *const parts[] = {"siglip_text_model", "mllama_text_model",
+                                        "mllama_vision_model"}; /* of siglip, mllama */
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        json_object_set_new(types, parts[i], json_true());
+    char *help = strdup(attnc("help", "models")->out);
+    int known = 0;
+    strtok_r(help, "\n", &state); /* the heading */
+    for (char *name; (name = strtok_r(NULL, "\n", &state)) != NULL; known++)
+        cr_expect_not_null(json_object_get(types, name), "no test of %s", name);
+    cr_expect_gt(known, 60);
+    free(help);
+    json_decref(types);
+}
+
+Test(import, help_tells_of_it) {
+    enter();
+    const struct run *run = attnc("import", "--help");
+    cr_expect_eq(run->status, 0);
+    cr_expect_not_null(strstr(run->out, "  attnc import CONFIG  "), "%s", run->out);
+    cr_expect_not_null(strstr(run->out, "  --seq N "), "%s", run->out);
+    run = attnc("help", "models");
+    cr_expect_eq(run->status, 0);
+    cr_expect_not_null(strstr(run->out, "\nllama\n"), "%s", run->out);
+    cr_expect_eq(attnc("help", "model")->status, 2);
+}
