@@ -11,7 +11,8 @@ struct parts {
     const struct kernel *kernel;
     /* The rest is NULL without a layer, `rotate` without rope. With the instruction set in use. */
     void (*project)(enum matrix matrix, const void *weights, const float *x, size_t n, float *y);
-    void (*rotate)(float *x, size_t n, size_t heads, size_t pos); /* x [n][heads][head_dim] */
+    /* x [n][heads][head_dim], at pos of a sequence of `length` */
+    void (*rotate)(float *x, size_t n, size_t heads, size_t pos, size_t length);
 };
 
 /* The registry, written by whoever builds the bench. */
