@@ -9,6 +9,8 @@ local cpu = require "cpu"
 local isas = require "isa"
 local plan = require "plan"
 local render = require "render"
+local rope = require "rope"
+local spec = require "spec"
 local emit = {}
 
 -- A C float literal of exactly that float.
@@ -28,70 +30,14 @@ local function size(n)
     return ("((size_t)%d)"):format(n)
 end
 
--- ln and exp by series, so that the constants do not depend on the platform's libm (at most a few
--- units in the 16th digit, far below what a rope angle needs).
-local function ln(x)
-    local exponent = 0
-    while x > 1.5 do
-        x, exponent = x / 2, exponent + 1
-    end
-    while x < 0.75 do
-        x, exponent = x * 2, exponent - 1
-    end
-    local t = (x - 1) / (x + 1)
-    local sum, power = 0.0, t
-    for k = 1, 61, 2 do
-        sum, power = sum + power / k, power * t * t
-    end
-    return 2 * sum + exponent * 0.69314718055994530942
-end
-
-local function exp(x)
-    local halvings = 0
-    while math.abs(x) > 0.5 do
-        x, halvings = x / 2, halvings + 1
-    end
-    local sum, term = 1.0, 1.0
-    for k = 1, 24 do
-        term = term * x / k
-        sum = sum + term
-    end
-    for _ = 1, halvings do
-        sum = sum * sum
-    end
-    return sum
-end
-
 local LOG2_E = 1.44269504088896340736
-local PI = 3.14159265358979323846
-
--- The constants of rope: turns per position as 64-bit fractions of a circle (Su et al., RoFormer,
--- 2021), and Taylor series of cos and sin of an eighth turn in units of 2^-62.
-local function rope_constants(rope)
-    local constants = { turns = {}, terms = 9 }
-    local pairs_count = rope.rotary_dim // 2
-    for i = 0, pairs_count - 1 do
-        local turn = exp(-ln(rope.theta) * i / pairs_count) / (2 * PI)
-        constants.turns[i + 1] = ("UINT64_C(%d)"):format(math.floor(turn * 0x1p64 + 0.5))
-    end
-    local cos_terms, sin_terms, term = {}, {}, 1.0
-    for k = 0, 2 * constants.terms - 1 do
-        local fixed = math.floor(term * 0x1p62 + 0.5) * (k // 2 % 2 == 0 and 1 or -1)
-        local terms = k % 2 == 0 and cos_terms or sin_terms
-        terms[#terms + 1] = ("INT64_C(%d)"):format(fixed)
-        term = term * (PI / 4) / (k + 1)
-    end
-    constants.cos_terms = table.concat(cos_terms, ", ")
-    constants.sin_terms = table.concat(sin_terms, ", ")
-    return constants
-end
 
 local function common_environment(shape)
     local name = shape.name
     local env = {
         shape = shape, name = name, NAME = name:upper(),
         plan = plan, layout = plan.layout(shape), memory = plan.memory(shape),
-        version = attnc.version, isas = {},
+        version = attnc.version, isas = {}, rope_switches = rope.switches(shape),
         float = float, float_text = float_text, size = size,
     }
     for index, id in ipairs(shape.isa) do
@@ -121,7 +67,7 @@ local function kernel_text(shape, env, isa)
     own.isa, own.id, own.ID = isa, id, id:upper()
     own.own = plan.make(shape, isa)
     own.query_scale = shape.scale * LOG2_E
-    own.rope = shape.rope and rope_constants(shape.rope)
+    own.rope = shape.rope and rope.constants(shape)
     local words, written = isas.vocabulary(isa, id, plan.KEY_TILE)
     setmetatable(own, {
         __index = function(_, key)
@@ -245,10 +191,13 @@ end
 
 -- What tells packed memory of this shape from any other. The instruction sets share it.
 local function mark(kind, shape)
-    local rope = shape.rope or { theta = 0.0, rotary_dim = 0, layout = "" }
+    local turned = shape.rope or { theta = 0.0, rotary_dim = 0, layout = "" }
     local facts = { kind, "layout 1", shape.capacity, shape.d_model, shape.heads, shape.kv_heads,
-        shape.head_dim, shape.v_head_dim, float_text(rope.theta), rope.rotary_dim, rope.layout,
-        tostring(shape.qkv_bias), tostring(shape.o_bias) }
+        shape.head_dim, shape.v_head_dim, float_text(turned.theta), turned.rotary_dim,
+        turned.layout, tostring(shape.qkv_bias), tostring(shape.o_bias) }
+    for _, more in ipairs { turned.scaling or false, turned.offset or false } do
+        facts[#facts + 1] = more and spec.literal(more) or nil
+    end
     return attnc.sha256(table.concat(facts, " ")):sub(1, 16)
 end
 

@@ -96,8 +96,9 @@ function info.text(shape)
         shape.heads, shape.kv_heads, shape.head_dim, shape.v_head_dim)
     local rope = shape.rope
     add("  %s %d positions, scale %.9g, %s", shape.exact and "exactly" or "up to", shape.capacity,
-        shape.scale, rope and ("rope on %d channels (%s, theta %.17g)"):format(rope.rotary_dim,
-            rope.layout, rope.theta) or "no rope")
+        shape.scale, rope and ("rope on %d channels (%s, theta %.17g%s%s)"):format(rope.rotary_dim,
+            rope.layout, rope.theta, rope.scaling and ", scaling " .. rope.scaling.type or "",
+            rope.offset and (", from position %d on"):format(rope.offset) or "") or "no rope")
     if layer then
         local biases = {}
         biases[#biases + 1] = shape.qkv_bias and "q, k, v" or nil

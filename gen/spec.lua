@@ -13,14 +13,15 @@
 local cpu = require "cpu"
 local isa = require "isa"
 local plan = require "plan"
+local rope_rules = require "rope"
 
 local spec = {}
 
 local POSITIONS, ROPE_POSITIONS = 1 << 24, 1 << 22
 
--- Rows of the schema. kind: name, integer or number (from min to max), boolean, choice (of), isa,
--- unroll, table (with fields of its own). `default` is for the reader. `also` lists what others
--- call the field: a spec that uses such a name is told ours.
+-- Rows of the schema. kind: name, integer, number or numbers (from min to max), boolean, choice
+-- (of), isa, unroll, table (with fields of its own). `default` is for the reader. `also` lists what
+-- others call the field: a spec that uses such a name is told ours.
 local function field(kind, name, default, meaning, also)
     return { kind = kind, name = name, default = default, meaning = meaning, also = also or "" }
 end
@@ -82,7 +83,35 @@ spec.fields = {
             "dim rot_dim"),
         one_of("layout", { "half", "interleaved" }, '"half"',
             "channel pairs (i, i + rotary_dim/2), or (2i, 2i + 1)", "style type"),
-        unbuilt("scaling", nil, "longer contexts", "factor"),
+        ranged("integer", "offset", 0, ROPE_POSITIONS, "0", "position of the first row",
+            "position_offset start"),
+        group("scaling", "none", "longer contexts, in transformers' terms", "rope_scaling factor", {
+            one_of("type", rope_rules.types, "required", "how the angles are scaled",
+                "rope_type"),
+            ranged("number", "factor", 1, 1e6, "required but by longrope, proportional: 1",
+                "how much longer the contexts are", "scale"),
+            ranged("integer", "original_max_position_embeddings", 1, 1 << 30,
+                "required by dynamic, llama3, yarn, longrope", "positions before scaling",
+                "original_max_position original_max_seq_len original_context_length"),
+            ranged("number", "low_freq_factor", 1e-6, 1e6, "required by llama3",
+                "pairs that turn less often than this in the original positions are scaled"),
+            ranged("number", "high_freq_factor", 1e-6, 1e6, "required by llama3",
+                "pairs that turn more often are not"),
+            ranged("number", "beta_fast", 1e-6, 1e6, "yarn: 32",
+                "pairs that turn more often than this in the original positions stay as they are"),
+            ranged("number", "beta_slow", 1e-6, 1e6, "yarn: 1",
+                "pairs that turn less often are scaled in full"),
+            field("boolean", "truncate", "yarn: true", "the limits of beta_... are whole pairs"),
+            ranged("number", "attention_factor", 1 / 1024, 1024, "yarn, longrope: by the paper",
+                "cosine and sine are multiplied with it", "attn_factor"),
+            ranged("number", "mscale", 1e-6, 1e6, "none",
+                "yarn: with mscale_all_dim, another attention_factor"),
+            ranged("number", "mscale_all_dim", 1e-6, 1e6, "none", "see mscale"),
+            ranged("numbers", "short_factor", 1e-3, 1e6, "required by longrope",
+                "each pair's divisor in sequences of up to the original positions"),
+            ranged("numbers", "long_factor", 1e-3, 1e6, "required by longrope",
+                "each pair's divisor in longer sequences"),
+        }),
     }),
     field("boolean", "qkv_bias", "false", "q, k and v projections add a bias",
         "bias attention_bias"),
@@ -243,6 +272,8 @@ local function allowed(row)
         return ("a whole number from %s to %s"):format(plain(row.min), plain(row.max))
     elseif kind == "number" then
         return ("a number from %s to %s"):format(plain(row.min), plain(row.max))
+    elseif kind == "numbers" then
+        return ("a list of numbers from %s to %s"):format(plain(row.min), plain(row.max))
     elseif kind == "boolean" then
         return "true or false"
     elseif kind == "choice" then
@@ -346,6 +377,23 @@ function kinds.number(value, row)
     if type(value) == "number" and value >= row.min and value <= row.max then
         return value + 0.0
     end
+end
+
+function kinds.numbers(value, row)
+    if type(value) ~= "table" or #value == 0 then
+        return nil
+    end
+    local list, count = {}, 0
+    for _ in pairs(value) do
+        count = count + 1
+    end
+    for i, item in ipairs(value) do
+        list[i] = kinds.number(item, row)
+        if not list[i] then
+            return nil, ("number %d of it is %s"):format(i, shorten(literal(item)))
+        end
+    end
+    return count == #list and list or nil
 end
 
 function kinds.boolean(value)
@@ -550,14 +598,23 @@ local function complete(given, source)
         elseif dim > shape.head_dim then
             refuse(source, "rope.rotary_dim", dim,
                 ("more than head_dim = %d; it takes even numbers up to it"):format(shape.head_dim))
-        elseif shape.capacity > ROPE_POSITIONS then
-            wrong(length, ("too large with rope; at most %d"):format(ROPE_POSITIONS))
+        elseif shape.capacity + (rope.offset or 0) > ROPE_POSITIONS then
+            wrong(length, ("too large with rope; at most %d%s"):format(ROPE_POSITIONS,
+                (rope.offset or 0) > 0 and " with its offset" or ""))
         end
         shape.rope = {
             theta = rope.theta or 10000.0,
             rotary_dim = dim,
             layout = rope.layout or "half",
+            offset = rope.offset ~= 0 and rope.offset or nil,
         }
+        if rope.scaling then
+            local function wrong_scaling(name, text)
+                refuse(source, "rope.scaling." .. name, rope.scaling[name], text)
+            end
+            shape.rope.scaling = rope_rules.scaling(rope.scaling, wrong_scaling)
+            rope_rules.fits(shape, wrong_scaling)
+        end
     end
 
     -- Sizes, as floats so that they cannot wrap: bytes below 2^47, FLOPs below 2^62.

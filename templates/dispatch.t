@@ -153,6 +153,9 @@ $ if layer then
     size_t n;
     float *q_rows, *k_rows, *v_rows, *y; /* its targets; NULL: not wanted */
 $ end
+$ if rope_switches then
+    int is_long; /* turn as a long sequence */
+$ end
 } ${name}_job;
 
 /* Rows of a chunk: fewer than the kernels' own number if threads would stand idle. */
@@ -255,6 +258,9 @@ $ end
 typedef struct ${name}_cache_head {
     uint64_t mark;   /* tells a cache of this kernel */
     uint64_t length; /* positions held */
+$ if rope_switches then
+    uint64_t is_long; /* 1: of a sequence longer than ${NAME}_ROPE_ORIGINAL positions */
+$ end
 } ${name}_cache_head;
 
 static const uint64_t ${name}_cache_mark = UINT64_C(0x${mark.cache});
@@ -267,29 +273,49 @@ static size_t ${name}_cache_length(const void *cache, int *status)
     if (*status != ${NAME}_OK)
         return 0;
     memcpy(&head, cache, sizeof head);
-    if (head.mark != ${name}_cache_mark || head.length > ${NAME}_CAPACITY)
+    if (head.mark != ${name}_cache_mark || head.length > ${NAME}_CAPACITY${rope_switches and " || head.is_long > 1" or ""})
         *status = ${NAME}_ERROR_CACHE;
     return (size_t)head.length;
 }
 
-static void ${name}_cache_set(void *cache, size_t length)
+$ if rope_switches then
+/* Whether a valid cache is one of a long sequence. */
+static int ${name}_cache_is_long(const void *cache)
+{
+    ${name}_cache_head head;
+    memcpy(&head, cache, sizeof head);
+    return (int)head.is_long;
+}
+
+$ end
+static void ${name}_cache_set(void *cache, size_t length${rope_switches and ", int is_long" or ""})
 {
     ${name}_cache_head head;
     head.mark = ${name}_cache_mark;
     head.length = length;
+$ if rope_switches then
+    head.is_long = (uint64_t)is_long;
+$ end
     memset(cache, 0, ${NAME}_ALIGN); /* all of it, so that saved caches are equal */
     memcpy(cache, &head, sizeof head);
 }
 
-int ${name}_cache_reset(void *cache)
+$ local function reset(suffix, is_long)
+int ${name}_cache_reset${suffix}(void *cache)
 {
     if (cache == NULL)
         return ${NAME}_ERROR_NULL;
     if (!${name}_aligned(cache))
         return ${NAME}_ERROR_ALIGN;
-    ${name}_cache_set(cache, 0);
+    ${name}_cache_set(cache, 0${is_long});
     return ${NAME}_OK;
 }
+$ end
+$ reset("", rope_switches and ", 0" or "")
+$ if rope_switches then
+
+$   reset("_long", ", 1")
+$ end
 
 int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k, const float *v)
 {
@@ -316,7 +342,7 @@ int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k, cons
     job.call.n_kv = pos + n;
     job.kv = (float *)cache + ${NAME}_ALIGN / sizeof(float);
     ${name}_pack_task(&job, 0);
-    ${name}_cache_set(cache, pos + n);
+    ${name}_cache_set(cache, pos + n${rope_switches and (", %s_cache_is_long(cache)"):format(name) or ""});
     return ${NAME}_OK;
 }
 
@@ -430,6 +456,7 @@ static void ${name}_project_task(void *argument, size_t index)
     ${name}_project(job, index, 1, job->weights + ${w.wo}, ${NAME}_D_MODEL, job->y);
 }
 $ if shape.rope then
+$   local long = rope_switches and ", job->is_long" or ""
 
 /* Items: rows of the chunk. Queries and keys, whichever there are. */
 static void ${name}_rotate_task(void *argument, size_t index)
@@ -438,9 +465,9 @@ static void ${name}_rotate_task(void *argument, size_t index)
     const size_t first = ${name}_share(job->n, index, job->threads);
     const size_t count = ${name}_share(job->n, index + 1, job->threads) - first;
     if (job->q_rows != NULL)
-        job->kernels->rotate(job->q_rows + first * ${layout.q_width}, count, ${NAME}_HEADS, job->pos + first);
+        job->kernels->rotate(job->q_rows + first * ${layout.q_width}, count, ${NAME}_HEADS, job->pos + first${long});
     if (job->k_rows != NULL)
-        job->kernels->rotate(job->k_rows + first * ${layout.k_width}, count, ${NAME}_KV_HEADS, job->pos + first);
+        job->kernels->rotate(job->k_rows + first * ${layout.k_width}, count, ${NAME}_KV_HEADS, job->pos + first${long});
 }
 $ end
 
@@ -468,6 +495,12 @@ int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const 
         return ${NAME}_ERROR_RANGE;
 $ if shape.exact then
     if (cache == NULL && n != ${NAME}_CAPACITY)
+        return ${NAME}_ERROR_RANGE;
+$ end
+$ if rope_switches then
+    /* Keys of a short sequence cannot be those of a long one. */
+    job.is_long = cache != NULL ? ${name}_cache_is_long(cache) : n > ${NAME}_ROPE_ORIGINAL;
+    if (pos + n > ${NAME}_ROPE_ORIGINAL && !job.is_long)
         return ${NAME}_ERROR_RANGE;
 $ end
     if (${name}_check_pool(pool) != ${NAME}_OK)
@@ -516,7 +549,7 @@ $ end
         ${name}_run(pool, ${name}_pack_task, &job);
     }
     if (cache != NULL)
-        ${name}_cache_set(cache, pos + n);
+        ${name}_cache_set(cache, pos + n${rope_switches and ", job.is_long" or ""});
     job.k_rows = NULL;
     job.v_rows = NULL;
     for (size_t first = 0; first < n; first += step) {

@@ -19,7 +19,56 @@ $ else
 $ end
  *   heads     query head h reads KV head h / ${layout.group} (rounded down)
  *   output    softmax of the visible scores times v; a query that sees no key gives zeros
-$ if rope then
+$ if rope and (rope.scaling or rope.offset) then
+$   local scaling, dim = rope.scaling, rope.rotary_dim
+$   local function number(x) return ("%.17g"):format(x) end
+$   local from = rope.offset and ("(position + %d)"):format(rope.offset) or "position"
+$   local apart = (scaling and scaling.type == "proportional" and shape.head_dim or dim) // 2
+$   local base = ("theta^(-2i / %d)"):format(scaling and scaling.type == "proportional" and shape.head_dim or dim)
+ *   rope      q and k turn by ${from} * ${scaling and "w(i)" or base}, theta = ${float_text(rope.theta)}: channels
+ *             ${rope.layout == "half" and ("i and i + %d"):format(apart) or "2i and 2i + 1"} of each head are a pair, i < ${dim // 2}; the cache holds k after it
+$   if scaling then
+$     local kind, factor = scaling.type, scaling.factor and number(scaling.factor)
+$     local original = scaling.original_max_position_embeddings
+$     if kind == "linear" or kind == "proportional" then
+ *             w(i) = ${base}${scaling.factor ~= 1 and " / " .. factor or ""} (${kind})
+$     elseif kind == "dynamic" then
+$       local length = math.max(shape.capacity, original)
+ *             w(i) = t^(-2i / ${dim}), t = theta * (${factor} * ${length} / ${original} - ${number(scaling.factor - 1)})^(${dim} / ${dim - 2}) (dynamic
+ *             NTK for a sequence of ${length} positions: here t is the same for shorter ones)
+$     elseif kind == "llama3" then
+ *             w(i) = (1 - a) * u / ${factor} + a * u (llama3), where u = ${base} and a, within
+ *             0 .. 1, is (${original} * u / (2 pi) - ${number(scaling.low_freq_factor)}) / (${number(scaling.high_freq_factor)} - ${number(scaling.low_freq_factor)})
+$     elseif kind == "yarn" then
+ *             w(i) = a * u / ${factor} + (1 - a) * u (yarn), where u = ${base} and a, within 0 .. 1,
+ *             is (i - p(${number(scaling.beta_fast)})) / (p(${number(scaling.beta_slow)}) - p(${number(scaling.beta_fast)})); p(b) = ${dim} ln(${original} / (2 pi b)) / (2 ln theta),
+ *             ${scaling.truncate and "the first one rounded down, the second one up, " or ""}at least 0 and at most ${dim - 1}
+$     else
+$       local function list(name, factors)
+ *             ${name}(i) =
+$         for i = 1, #factors, 8 do
+$           local row = {}
+$           for j = i, math.min(i + 7, #factors) do row[#row + 1] = ("%.10g"):format(factors[j]) end
+ *               ${table.concat(row, " ")}
+$         end
+$       end
+$       if rope_switches then
+ *             w(i) = ${base} / short(i) in sequences of up to ${original} positions, ${base} / long(i)
+ *             in longer ones, from their first position on (longrope). So a cache must be begun for
+ *             one of them: _cache_reset or _cache_reset_long; without one, n tells
+$         list("short", scaling.short_factor)
+$         list("long", scaling.long_factor)
+$       else
+$         local long = shape.capacity > original
+ *             w(i) = ${base} / f(i) (longrope, ${long and "longer than" or "up to"} ${original} positions)
+$         list("f", long and scaling.long_factor or scaling.short_factor)
+$       end
+$     end
+$     if scaling.attention_factor and scaling.attention_factor ~= 1 then
+ *             cosine and sine are multiplied with ${number(scaling.attention_factor)}
+$     end
+$   end
+$ elseif rope then
  *   rope      q and k turn by position * theta^(-2i / ${rope.rotary_dim}), theta = ${float_text(rope.theta)}: channels
  *             ${rope.layout == "half" and ("i and i + %d"):format(rope.rotary_dim // 2) or "2i and 2i + 1"} of each head are a pair, i < ${rope.rotary_dim // 2}; the cache holds k after it
 $ end
@@ -74,6 +123,32 @@ extern "C" {
 #define ${NAME}_ROTARY_DIM ${rope and rope.rotary_dim or 0}
 #define ${NAME}_ROPE_THETA ${float_text(rope and rope.theta or 0.0)}
 #define ${NAME}_ROPE_INTERLEAVED ${rope and rope.layout == "interleaved" and 1 or 0}
+$ if rope and rope.offset then
+#define ${NAME}_ROPE_OFFSET ${rope.offset}
+$ end
+$ if rope and rope.scaling then
+$   local scaling = rope.scaling
+$   local function number(name) return float_text(scaling[name] or 0.0) end
+$   local function list(name)
+$     local texts = {}
+$     for i, factor in ipairs(scaling[name] or { 0.0 }) do texts[i] = float_text(factor) end
+$     return "{" .. table.concat(texts, ", ") .. "}"
+$   end
+/* The scaling of rope, by the names of transformers; 0 where it has no such number. */
+#define ${NAME}_ROPE_SCALED 1
+#define ${NAME}_ROPE_SCALING "${scaling.type}"
+#define ${NAME}_ROPE_FACTOR ${number("factor")}
+#define ${NAME}_ROPE_ORIGINAL ${scaling.original_max_position_embeddings or 0}
+#define ${NAME}_ROPE_ATTENTION_FACTOR ${float_text(scaling.attention_factor or 1.0)}
+#define ${NAME}_ROPE_LOW_FREQ_FACTOR ${number("low_freq_factor")}
+#define ${NAME}_ROPE_HIGH_FREQ_FACTOR ${number("high_freq_factor")}
+#define ${NAME}_ROPE_BETA_FAST ${number("beta_fast")}
+#define ${NAME}_ROPE_BETA_SLOW ${number("beta_slow")}
+#define ${NAME}_ROPE_TRUNCATE ${scaling.truncate and 1 or 0}
+#define ${NAME}_ROPE_SHORT_FACTORS ${list("short_factor")}
+#define ${NAME}_ROPE_LONG_FACTORS ${list("long_factor")}
+#define ${NAME}_ROPE_SWITCHES ${rope_switches and 1 or 0} /* 1: _cache_reset_long is there */
+$ end
 
 /* Memory, in bytes. */
 #define ${NAME}_ALIGN ${plan.ALIGN}
@@ -143,12 +218,19 @@ ${NAME}_API int ${name}_attention(const float *q, const float *k, const float *v
     float *out, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 
 /* A KV cache: ${NAME}_CACHE_BYTES of the caller's memory, the same on every instruction set. It may be
- * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions held, 64 bits each. Then for each KV
+ * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions held${rope_switches and ", whether it is a long one" or ""}, 64 bits each. Then for each KV
  * head, for each block of ${plan.BLOCK} positions: keys in tiles [${shape.head_dim}][${plan.KEY_TILE} keys], then values in panels of
  * channels, [keys][width], ${panel_widths} wide. Calls on the same cache from several threads are the caller's to order.
  *
  * _reset empties it. NULL, ALIGN. */
 ${NAME}_API int ${name}_cache_reset(void *cache) ${NAME}_CHECK;
+$ if rope_switches then
+
+/* Empties it for a sequence that will be longer than ${NAME}_ROPE_ORIGINAL positions: the layer turns its keys by
+ * the long factors, from the first one on. A sequence that outgrows a cache of _cache_reset has to
+ * begin anew in one of these: its keys are other ones. NULL, ALIGN. */
+${NAME}_API int ${name}_cache_reset_long(void *cache) ${NAME}_CHECK;
+$ end
 
 /* Writes n positions from pos on: k [n][${shape.kv_heads}][${shape.head_dim}], v [n][${shape.kv_heads}][${shape.v_head_dim}]. pos is at most the number held; positions
  * after pos + n are forgotten, so going back to an earlier pos is how to undo. n = 0 changes nothing.
@@ -194,6 +276,9 @@ ${NAME}_API int ${name}_pack_weights(const ${name}_weights *source, void *weight
  *   x, y   [n][${shape.d_model}]; y may be x, else overlaps no input
  *   cache  appends the n positions at pos (see _cache_append), then attends to all that it holds;
  *          NULL: pos is 0 and the n rows attend to each other${shape.exact and (", n = %d"):format(shape.capacity) or ""}
+$   if rope_switches then
+ *          RANGE past ${NAME}_ROPE_ORIGINAL positions unless it was begun by _cache_reset_long
+$   end
  *   scratch  ${NAME}_SCRATCH_BYTES without a cache, ${NAME}_CACHE_SCRATCH_BYTES with one, or _FOR(threads)
  * NULL, RANGE, ALIGN, CACHE, WEIGHTS, CPU. */
 ${NAME}_API int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x,

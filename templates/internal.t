@@ -45,8 +45,13 @@ $ if shape.emit == "layer" then
                         size_t count, float *y);
 $ end
 $ if shape.rope then
+$   if rope_switches then
+    /* Turns x [n][heads][head_dim] in place; row 0 stands at position pos; is_long: as a long sequence. */
+    void (*rotate)(float *x, size_t n, size_t heads, size_t pos, int is_long);
+$   else
     /* Turns x [n][heads][head_dim] in place; row 0 stands at position pos. */
     void (*rotate)(float *x, size_t n, size_t heads, size_t pos);
+$   end
 $ end
 } ${name}_kernels;
 

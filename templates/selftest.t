@@ -556,21 +556,103 @@ static void sine_cosine(double angle, double *sine, double *cosine)
     }
 }
 
-/* Rotates the heads of one row at a position. */
-static void reference_rope(estimate *row, size_t heads, size_t position)
+$   local scaling, half = shape.rope.scaling, shape.rope.layout == "half"
+$   local whole = scaling and scaling.type == "proportional" -- angles and pairs of a whole head
+$   local long = rope_switches and ", size_t length" or ""
+$   local length = rope_switches and ", length" or ""
+$   if scaling then
+$     local kind = scaling.type
+$     if kind == "yarn" then
+static double clamp(double x, double least, double most)
+{
+    return x < least ? least : x > most ? most : x;
+}
+
+$       if scaling.truncate then
+static double rounded_down(double x)
+{
+    const double whole = (double)(long)x;
+    return whole > x ? whole - 1.0 : whole;
+}
+
+$       end
+$     end
+/* What pair i turns by at each position. */
+static double frequency(size_t i, double log_theta${long})
+{
+$     if kind ~= "dynamic" then
+    const double plain = exponential(-2.0 * (double)i / ${whole and "(double)HEAD_DIM" or NAME .. "_ROTARY_DIM"} * log_theta);
+$     end
+$     if kind == "linear" or kind == "proportional" then
+    return plain / ${NAME}_ROPE_FACTOR;
+$     elseif kind == "dynamic" then
+    const double length = MAX(CAPACITY, (size_t)${NAME}_ROPE_ORIGINAL);
+    const double growth = ${NAME}_ROPE_FACTOR * length / ${NAME}_ROPE_ORIGINAL - (${NAME}_ROPE_FACTOR - 1.0);
+    const double power = ${NAME}_ROTARY_DIM / (${NAME}_ROTARY_DIM - 2.0);
+    return exponential(-2.0 * (double)i / ${NAME}_ROTARY_DIM * (log_theta + power * logarithm(growth)));
+$     elseif kind == "llama3" then
+    const double turns = ${NAME}_ROPE_ORIGINAL * plain / 6.283185307179586476925;
+    const double low = ${NAME}_ROPE_LOW_FREQ_FACTOR, high = ${NAME}_ROPE_HIGH_FREQ_FACTOR;
+    const double smooth = (turns - low) / (high - low);
+    if (turns > high)
+        return plain;
+    if (turns < low)
+        return plain / ${NAME}_ROPE_FACTOR;
+    return (1.0 - smooth) * plain / ${NAME}_ROPE_FACTOR + smooth * plain;
+$     elseif kind == "yarn" then
+    const double per_log = ${NAME}_ROTARY_DIM / (2.0 * log_theta);
+    const double positions = ${NAME}_ROPE_ORIGINAL / 6.283185307179586476925;
+    double low = per_log * (logarithm(positions) - logarithm(${NAME}_ROPE_BETA_FAST));
+    double high = per_log * (logarithm(positions) - logarithm(${NAME}_ROPE_BETA_SLOW));
+    double share;
+$       if scaling.truncate then
+    low = rounded_down(low);
+    high = -rounded_down(-high);
+$       end
+    low = MAX(low, 0.0);
+    high = MIN(high, ${NAME}_ROTARY_DIM - 1.0);
+    if (!(low < high) && !(low > high))
+        high += 0.001;
+    share = clamp(((double)i - low) / (high - low), 0.0, 1.0);
+    return plain / ${NAME}_ROPE_FACTOR * share + plain * (1.0 - share);
+$     else
+    static const double short_factors[] = ${NAME}_ROPE_SHORT_FACTORS;
+    static const double long_factors[] = ${NAME}_ROPE_LONG_FACTORS;
+    return plain / (${rope_switches and "length" or "CAPACITY"} > ${NAME}_ROPE_ORIGINAL ? long_factors : short_factors)[i];
+$     end
+}
+
+$   end
+/* Rotates the heads of one row at a position${rope_switches and " of a sequence of so many" or ""}. */
+static void reference_rope(estimate *row, size_t heads, size_t position${long})
 {
     const size_t half = ${NAME}_ROTARY_DIM / 2;
     const double log_theta = logarithm(${NAME}_ROPE_THETA);
     size_t i, h;
+$   if shape.rope.offset then
+    position += ${NAME}_ROPE_OFFSET;
+$   end
     for (i = 0; i < half; i++) {
+$   if scaling then
+        double s, c;
+        sine_cosine((double)position * frequency(i, log_theta${length}), &s, &c);
+        s *= ${NAME}_ROPE_ATTENTION_FACTOR;
+        c *= ${NAME}_ROPE_ATTENTION_FACTOR;
+$   else
         const double exponent = -2.0 * (double)i / ${NAME}_ROTARY_DIM;
         double s, c;
         sine_cosine((double)position * exponential(exponent * log_theta), &s, &c);
+$   end
         for (h = 0; h < heads; h++) {
             estimate *a = row + h * HEAD_DIM + (${NAME}_ROPE_INTERLEAVED ? 2 * i : i);
-            estimate *b = a + (${NAME}_ROPE_INTERLEAVED ? 1 : half);
+            estimate *b = a + (${NAME}_ROPE_INTERLEAVED ? 1 : ${whole and half and "HEAD_DIM / 2" or "half"});
             const estimate x = *a, y = *b;
+$   if scaling then
+            const double size = 4.0 * (x.value * x.value + y.value * y.value) *
+                                ${NAME}_ROPE_ATTENTION_FACTOR * ${NAME}_ROPE_ATTENTION_FACTOR; /* roundings */
+$   else
             const double size = 4.0 * (x.value * x.value + y.value * y.value); /* roundings */
+$   end
             a->value = x.value * c - y.value * s;
             b->value = y.value * c + x.value * s;
             a->variance = x.variance * c * c + y.variance * s * s + size;
@@ -596,13 +678,13 @@ static void check_layer(const float *got, const float *x, const matrices *w, siz
         reference_project(in + i * D_MODEL, D_MODEL, w->wk, w->bk, K_ROW, k + i * K_ROW);
         reference_project(in + i * D_MODEL, D_MODEL, w->wv, w->bv, V_ROW, v + i * V_ROW);
 $ if shape.rope then
-        reference_rope(k + i * K_ROW, KV_HEADS, i);
+        reference_rope(k + i * K_ROW, KV_HEADS, i${rope_switches and ", n" or ""});
 $ end
     }
     for (i = 0; i < n; i += step) {
         reference_project(in + i * D_MODEL, D_MODEL, w->wq, w->bq, Q_ROW, q + i * Q_ROW);
 $ if shape.rope then
-        reference_rope(q + i * Q_ROW, HEADS, i);
+        reference_rope(q + i * Q_ROW, HEADS, i${rope_switches and ", n" or ""});
 $ end
         reference_row(q, k, v, i, n, n, mixed);
         reference_project(mixed, O_ROW, w->wo, w->bo, D_MODEL, y);
@@ -617,6 +699,15 @@ $ end
     free(y);
 }
 
+$ local layer_reset = rope_switches and "cache_reset_for_rows" or name .. "_cache_reset"
+$ if rope_switches then
+/* Empties a cache for as many positions as the tests of the layer have. */
+static int cache_reset_for_rows(void *cache)
+{
+    return ROWS > ${NAME}_ROPE_ORIGINAL ? ${name}_cache_reset_long(cache) : ${name}_cache_reset(cache);
+}
+
+$ end
 static void test_layer(void)
 {
     const size_t rows = ROWS, alone = ${NAME}_EXACT ? CAPACITY : rows;
@@ -661,7 +752,7 @@ $ end
               "layer in place and with a pool has the same bits");
     }
 
-    check(${name}_cache_reset(cache.data) == 0 &&
+    check(${layer_reset}(cache.data) == 0 &&
               ${name}_layer(weights.data, cache.data, 0, rows, x, y, scratch.data, NULL) == 0,
           "layer with a cache runs");
     check_layer(y, x, &w, rows, rows > 8 ? 4 : 1, "layer with a cache is near the reference");
@@ -669,7 +760,7 @@ $ end
     if (alone == rows)
         check(same(y, again, rows * D_MODEL), "layer with a cache has the bits of that without");
 
-    good = ${name}_cache_reset(cache.data) == 0;
+    good = ${layer_reset}(cache.data) == 0;
     for (i = 0; held < rows; i++, held += size) {
         size = chunk(i, rows - held);
         good = good && ${name}_layer(weights.data, cache.data, held, size, x + held * D_MODEL,
@@ -689,6 +780,13 @@ $ end
     check(${name}_layer(weights.data, cache.data, CAPACITY, 1, x, again, scratch.data, NULL) ==
               ${NAME}_ERROR_RANGE,
           "layer past the capacity is refused");
+$ if rope_switches then
+    if (rows > ${NAME}_ROPE_ORIGINAL)
+        check(${name}_cache_reset(cache.data) == 0 &&
+                  ${name}_layer(weights.data, cache.data, 0, rows, x, again, scratch.data, NULL) ==
+                      ${NAME}_ERROR_RANGE,
+              "a long sequence in a cache for short ones is refused");
+$ end
     check(${name}_layer(weights.data, NULL, 1, 1, x, again, scratch.data, NULL) ==
               ${NAME}_ERROR_RANGE,
           "layer without cache at a position past 0 is refused");

@@ -28,10 +28,21 @@ struct weights {
     const float *wq, *wk, *wv, *wo, *bq, *bk, *bv, *bo; /* a bias that the kernel lacks: NULL */
 };
 
+/* How a kernel scales its rotary angles, by the header's macros: numbers that the type lacks are 0.
+ */
+struct scaling {
+    const char *type;
+    double factor, attention_factor, low_freq_factor, high_freq_factor, beta_fast, beta_slow;
+    const double *short_factors, *long_factors; /* [rotary_dim / 2] each, of longrope */
+    size_t original;
+    bool truncate;
+};
+
 struct kernel {
     const char *name, *isas, *unfused; /* ids, separated by spaces: all, and those without fma */
-    size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim;
+    size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim, rope_offset;
     double scale, rope_theta;
+    const struct scaling *scaling; /* NULL: none */
     bool exact, causal, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
     size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;
     size_t (*scratch_bytes)(size_t threads),
@@ -40,6 +51,7 @@ struct kernel {
     int (*attention)(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv,
                      float *out, void *scratch, const struct pool *pool);
     int (*cache_reset)(void *cache);
+    int (*cache_reset_long)(void *cache); /* NULL where all lengths turn alike */
     int (*cache_append)(void *cache, size_t pos, size_t n, const float *k, const float *v);
     int (*cache_attention)(const void *cache, size_t pos, size_t n, const float *q, float *out,
                            void *scratch, const struct pool *pool);

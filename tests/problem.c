@@ -320,9 +320,15 @@ static void append(const struct problem *problem, const struct way *way, void *c
     guard_release(mark);
 }
 
+int reset_for(const struct kernel *kernel, void *cache, size_t length) {
+    return kernel->cache_reset_long && length > kernel->scaling->original
+               ? kernel->cache_reset_long(cache)
+               : kernel->cache_reset(cache);
+}
+
 static void *new_cache(const struct problem *problem, const struct way *way) {
     void *cache = garbage(way, problem->kernel->cache_bytes);
-    expect_ok(problem, way, "reset", problem->kernel->cache_reset(cache));
+    expect_ok(problem, way, "reset", reset_for(problem->kernel, cache, problem->n));
     return cache;
 }
 
@@ -451,8 +457,9 @@ static void copy(const float *from, size_t count, float *to) {
         memcpy(to, from, count * sizeof *to);
 }
 
-static void no_rope(const struct kernel *kernel, float *x, size_t heads, size_t pos) {
-    (void)x, (void)heads, (void)pos;
+static void no_rope(const struct kernel *kernel, float *x, size_t heads, size_t pos,
+                    size_t length) {
+    (void)x, (void)heads, (void)pos, (void)length;
     cr_assert_not(kernel->rotary_dim, "the definition of a layer's bits leaves rope out");
 }
 

@@ -100,6 +100,9 @@ bool layer_fits(const struct problem *problem, const struct way *way);
 void attend(const struct problem *problem, const struct way *way, float *out);
 void run_layer(const struct problem *problem, const struct way *way, float *y);
 
+/* Empties a cache for a sequence of `length` in all; the status. */
+int reset_for(const struct kernel *kernel, void *cache, size_t length);
+
 /* Number of floats in the results of all rows, and of the checked rows (the last). */
 size_t attention_size(const struct problem *problem, size_t rows);
 size_t layer_size(const struct problem *problem, size_t rows);

@@ -147,19 +147,65 @@ void reference_project(const struct kernel *kernel, const float *w, const float 
         }
 }
 
-void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads, size_t pos) {
+/* The frequency of pair i, by the scaling's definition (transformers' modeling_rope_utils). */
+static double frequency(const struct kernel *kernel, size_t pair, size_t length) {
+    const struct scaling *by = kernel->scaling;
+    const double i = (double)pair, dim = (double)kernel->rotary_dim, theta = kernel->rope_theta;
+    const double plain = 1 / pow(theta, 2 * i / dim), pi = acos(-1);
+    const double original = by ? (double)by->original : 0;
+    if (!by)
+        return plain;
+    if (strcmp(by->type, "linear") == 0)
+        return plain / by->factor;
+    if (strcmp(by->type, "proportional") == 0)
+        return 1 / pow(theta, 2 * i / (double)kernel->head_dim) / by->factor;
+    if (strcmp(by->type, "dynamic") == 0) {
+        const double longest = fmax((double)kernel->capacity, original);
+        const double base =
+            theta * pow(by->factor * longest / original - (by->factor - 1), dim / (dim - 2));
+        return 1 / pow(base, 2 * i / dim);
+    }
+    if (strcmp(by->type, "llama3") == 0) {
+        const double wave = 2 * pi / plain, low = by->low_freq_factor, high = by->high_freq_factor;
+        const double smooth = (original / wave - low) / (high - low);
+        return wave < original / high  ? plain
+               : wave > original / low ? plain / by->factor
+                                       : (1 - smooth) * plain / by->factor + smooth * plain;
+    }
+    if (strcmp(by->type, "yarn") == 0) {
+        const double log_theta = 2 * log(theta);
+        double low = dim * log(original / (by->beta_fast * 2 * pi)) / log_theta;
+        double high = dim * log(original / (by->beta_slow * 2 * pi)) / log_theta;
+        low = fmax(by->truncate ? floor(low) : low, 0);
+        high = fmin(by->truncate ? ceil(high) : high, dim - 1);
+        const double ramp = (i - low) / (high - low + (low == high ? 0.001 : 0));
+        const double share = fmin(fmax(ramp, 0), 1);
+        return plain / by->factor * share + plain * (1 - share);
+    }
+    if (strcmp(by->type, "longrope") == 0)
+        return plain / (length > by->original ? by->long_factors : by->short_factors)[pair];
+    abort();
+}
+
+void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads, size_t pos,
+                    size_t length) {
     const size_t half = kernel->rotary_dim / 2;
+    const bool whole = kernel->scaling && strcmp(kernel->scaling->type, "proportional") == 0;
+    const double factor = kernel->scaling ? kernel->scaling->attention_factor : 1;
     const double product = product_error(kernel);
     for (size_t pair = 0; pair < heads * half; pair++) {
         const size_t i = pair % half;
         struct bounded *head = x + pair / half * kernel->head_dim;
         struct bounded *a = head + (kernel->rope_interleaved ? 2 * i : i);
-        struct bounded *b = kernel->rope_interleaved ? a + 1 : a + half;
-        const double power = -2.0 * (double)i / (double)kernel->rotary_dim;
-        const double angle = (double)pos * pow(kernel->rope_theta, power);
+        struct bounded *b = kernel->rope_interleaved ? a + 1
+                            : whole                  ? a + kernel->head_dim / 2
+                                                     : a + half;
+        const double place = (double)(pos + kernel->rope_offset);
+        const double angle =
+            place * frequency(kernel, i, kernel->exact ? kernel->capacity : length);
         /* sine and cosine: a rounding to float, and an angle good to a few ulp of double */
-        const double off = square(U + 8 * DBL_EPSILON * angle);
-        const struct bounded c = {cos(angle), off}, s = {sin(angle), off};
+        const double off = square(factor * (U + 8 * DBL_EPSILON * angle));
+        const struct bounded c = {cos(angle) * factor, off}, s = {sin(angle) * factor, off};
         const struct bounded minus_s = {-s.value, off};
         struct bounded first = {0, 0}, second = {0, 0};
         chain(product, &first, *b, minus_s);

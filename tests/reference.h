@@ -29,8 +29,10 @@ void reference_project(const struct kernel *kernel, const float *w, const float 
                        const struct bounded *x, size_t rows, size_t inputs, size_t outputs,
                        struct bounded *y);
 
-/* Rotates x [heads][head_dim], which stands at `pos`, in place; nothing without rope. */
-void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads, size_t pos);
+/* Rotates x [heads][head_dim], which stands at `pos` of a sequence of `length`, in place; nothing
+ * without rope. */
+void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads, size_t pos,
+                    size_t length);
 
 /* What `count` floats are worth against the reference. */
 struct verdict {

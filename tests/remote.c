@@ -301,15 +301,18 @@ static int attention(const float *q, const float *k, const float *v, size_t n_q,
     return status;
 }
 
-static int cache_reset(void *cache) {
+static int reset(enum request request, void *cache) {
     pthread_mutex_lock(&turn);
     const uint64_t own = pointer(MEMORY, cache, described.cache_bytes, false);
-    put_buffers(CACHE_RESET);
+    put_buffers(request);
     put_number(to, own);
     const int status = get_status();
     pthread_mutex_unlock(&turn);
     return status;
 }
+
+static int cache_reset(void *cache) { return reset(CACHE_RESET, cache); }
+static int cache_reset_long(void *cache) { return reset(CACHE_RESET_LONG, cache); }
 
 static int cache_append(void *cache, size_t pos, size_t n, const float *k, const float *v) {
     pthread_mutex_lock(&turn);
@@ -470,11 +473,19 @@ static void expect_twin(const struct kernel *twin) {
     cr_assert_eq(described.scale, twin->scale);
 }
 
+/* Numbers of the header that no runner need tell: the reference computes with them. */
+static void take_numbers(const struct kernel *twin) {
+    described.rope_offset = twin->rope_offset;
+    described.scaling = twin->scaling;
+    described.cache_reset_long = twin->cache_reset_long ? cache_reset_long : NULL;
+}
+
 const struct kernel *remote_start(const struct foreign *target) {
     if (!child) {
         start(target);
         get_description();
         expect_twin(kernels[target->kernel]);
+        take_numbers(kernels[target->kernel]);
     }
     return &described;
 }

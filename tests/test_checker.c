@@ -76,6 +76,12 @@ static bool other_theta(struct fault *fault) {
     return fault->kernel.rotary_dim > 2 && fault->problem.n > 1;
 }
 
+static bool unscaled(struct fault *fault) {
+    const bool scaled = fault->kernel.scaling != NULL;
+    fault->kernel.scaling = NULL;
+    return scaled && fault->problem.n > 1;
+}
+
 static bool transposed(struct fault *fault) {
     fault->kernel.weights_in_out = !fault->kernel.weights_in_out;
     return fault->kernel.d_model > 1;
@@ -138,6 +144,7 @@ EACH(kernel, checker, layer_faults, has_layer) {
         bool (*spoil)(struct fault *fault);
     } faults[] = {{"the other pairs of channels", other_pairs},
                   {"twice theta", other_theta},
+                  {"rope without its scaling", unscaled},
                   {"weights transposed", transposed},
                   {"no output bias", no_bias}};
     const struct kernel *kernel = kernels[target->kernel];

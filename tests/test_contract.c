@@ -60,7 +60,7 @@ struct scene {
 
 static void refill(const struct scene *scene) {
     const struct call *call = &scene->right[APPEND];
-    cr_assert_eq(scene->kernel->cache_reset(call->cache), OK);
+    cr_assert_eq(reset_for(scene->kernel, call->cache, scene->kernel->capacity), OK);
     for (size_t i = 0; i < scene->held; i++)
         cr_assert_eq(scene->kernel->cache_append(call->cache, i, 1, call->k, call->v), OK);
 }

@@ -22,11 +22,11 @@ static size_t positions(const struct kernel *kernel, size_t list[POSITIONS]) {
     return count;
 }
 
-/* k rotated, by the reference. */
+/* k rotated, by the reference; in a sequence as key_in_cache makes it. */
 static void rotated(const struct kernel *kernel, const float *k, size_t pos, float *to) {
     struct bounded *turned = make(kernel->head_dim, sizeof *turned);
     reference_load(k, kernel->head_dim, turned);
-    reference_rope(kernel, turned, 1, pos);
+    reference_rope(kernel, turned, 1, pos, pos ? pos + 1 : 2);
     for (size_t d = 0; d < kernel->head_dim; d++)
         to[d] = (float)turned[d].value;
 }
@@ -88,9 +88,40 @@ EACH(target, rope, queries, has_rope) {
     }
 }
 
+/* A layer goes past the length at which the angles switch only in a cache that was begun for it,
+ * and leaves another one as it is. */
+EACH(target, rope, switch_of_length, switches) {
+    const struct kernel *kernel = selected(target);
+    const size_t original = kernel->scaling->original;
+    const struct weights weights = random_weights(kernel, 11);
+    const void *packed = pack(kernel, &weights);
+    const struct problem problem =
+        layer_problem(kernel, original + 1, original + 1, &weights, packed);
+    const size_t width = kernel->d_model;
+    unsigned char *cache = guard_new(kernel->cache_bytes, AT_END);
+    unsigned char *before = make(kernel->cache_bytes, 1);
+    void *scratch = guard_new(kernel->cache_scratch_bytes(0), AT_END);
+    float *y = make((original + 1) * width, sizeof *y);
+    cr_assert_eq(kernel->cache_reset(cache), OK);
+    cr_assert_eq(kernel->layer(packed, cache, 0, original, problem.x, y, scratch, NULL), OK);
+    memcpy(before, cache, kernel->cache_bytes);
+    const float *next = problem.x + original * width;
+    cr_assert_eq(kernel->layer(packed, cache, original, 1, next, y, scratch, NULL), ERROR_RANGE);
+    cr_assert_eq(kernel->layer(packed, cache, 0, original + 1, problem.x, y, scratch, NULL),
+                 ERROR_RANGE);
+    cr_assert_eq(memcmp(before, cache, kernel->cache_bytes), 0, "%s: a refused call wrote",
+                 label(kernel));
+    cr_assert_eq(kernel->cache_reset_long(cache), OK);
+    cr_assert_eq(kernel->layer(packed, cache, 0, original + 1, problem.x, y, scratch, NULL), OK);
+    cr_assert_eq(kernel->cache_reset_long(NULL), ERROR_NULL);
+    cr_assert_eq(kernel->cache_reset_long(cache + 4), ERROR_ALIGN);
+}
+
 /* At position 0 nothing turns: the layer's cache is as good as one that got the key itself. */
 EACH(target, rope, position_0, has_rope) {
     const struct kernel *kernel = selected(target);
+    if (kernel->rope_offset || (kernel->scaling && kernel->scaling->attention_factor != 1))
+        return; /* something does */
     float *k = make(kernel->head_dim, sizeof *k);
     double *got = make(kernel->kv_heads * kernel->head_dim, sizeof *got);
     if (kernel->capacity < 2)

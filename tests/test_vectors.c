@@ -47,7 +47,11 @@ static bool same_rope(const struct kernel *kernel, const json_t *rope) {
     if (!rope)
         return !kernel->rotary_dim;
     const char *layout = json_string_value(json_object_get(rope, "layout"));
-    return kernel->rotary_dim == size_of(rope, "rotary_dim") &&
+    const json_t *scaling =
+        json_object_get(rope, "scaling"); /* its type; the vectors have one of each */
+    const char *own = kernel->scaling ? kernel->scaling->type : NULL;
+    return kernel->rotary_dim == size_of(rope, "rotary_dim") && !kernel->rope_offset &&
+           (own && scaling ? strcmp(own, json_string_value(scaling)) == 0 : !own && !scaling) &&
            kernel->rope_theta == json_number_value(json_object_get(rope, "theta")) &&
            kernel->rope_interleaved == (strcmp(layout, "interleaved") == 0);
 }

@@ -231,8 +231,9 @@ static void run_pieces(struct contender *self) {
     own->parts->project(WV, own->weights, own->x, task->n, v);
     at[1] = seconds();
     if (own->parts->rotate) {
-        own->parts->rotate(own->q, task->n, kernel->heads, task->pos);
-        own->parts->rotate(k, task->n, kernel->kv_heads, task->pos);
+        const size_t length = task->pos + task->n;
+        own->parts->rotate(own->q, task->n, kernel->heads, task->pos, length);
+        own->parts->rotate(k, task->n, kernel->kv_heads, task->pos, length);
     }
     at[2] = seconds();
     if (task->cached) {
@@ -482,7 +483,10 @@ static void prepare(struct subject *own, const struct task *task) {
     if (!task->cached)
         return;
     const size_t held = task->kind == LAYER ? task->pos : task->pos + task->n;
-    if (own->kernel->cache_reset(own->cache) != OK ||
+    const struct kernel *kernel = own->kernel;
+    const bool is_long =
+        kernel->cache_reset_long && task->pos + task->n > kernel->scaling->original;
+    if ((is_long ? kernel->cache_reset_long : kernel->cache_reset)(own->cache) != OK ||
         own->kernel->cache_append(own->cache, 0, held, own->k, own->v) != OK)
         fail(own->kernel->name, "the cache cannot be filled");
 }

@@ -25,7 +25,8 @@ struct parts {
     const struct pass *softmaxes; /* up to one without a name */
     /* The rest is NULL without a layer, `rotate` without rope. With the instruction set in use. */
     void (*project)(enum matrix matrix, const void *weights, const float *x, size_t n, float *y);
-    void (*rotate)(float *x, size_t n, size_t heads, size_t pos); /* x [n][heads][head_dim] */
+    /* x [n][heads][head_dim], at pos of a sequence of `length` */
+    void (*rotate)(float *x, size_t n, size_t heads, size_t pos, size_t length);
 };
 
 /* The registry, written by whoever builds the bench. */

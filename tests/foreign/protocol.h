@@ -32,6 +32,7 @@ enum request {
     CACHE_SCRATCH_BYTES,
     ATTENTION, /* q, k, v, n_q, n_kv, out, scratch, pool */
     CACHE_RESET,
+    CACHE_RESET_LONG,
     CACHE_APPEND,
     CACHE_ATTENTION,
     PACK_WEIGHTS, /* the eight arrays, whether there is a source; weights */

@@ -246,6 +246,8 @@ static int call(enum request request) {
         return kernel->attention(q, k, v, pos, n, out, scratch, get_pool(&room));
     case CACHE_RESET:
         return kernel->cache_reset(get_pointer());
+    case CACHE_RESET_LONG:
+        return kernel->cache_reset_long(get_pointer());
     case CACHE_APPEND:
         cache = get_pointer();
         pos = get_size();

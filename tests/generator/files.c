@@ -288,10 +288,23 @@ Test(files, specs_come_from_pipes_and_with_a_byte_order_mark) {
 Test(files, every_shape_of_spec_survives_the_round_trip) {
     enter();
     static const char *const sets[] = {
-        "emit=attention",        "v_head_dim=7", "scale=0.3",
-        "qkv_bias=true",         "o_bias=true",  "heads=1",
-        "weights_layout=in_out", "unroll=2",     "rope={rotary_dim=2, layout='interleaved'}",
-        "tile={query_rows=12}",  "causal=false", "d_model=24",
+        "emit=attention",
+        "v_head_dim=7",
+        "scale=0.3",
+        "qkv_bias=true",
+        "o_bias=true",
+        "heads=1",
+        "weights_layout=in_out",
+        "unroll=2",
+        "rope={rotary_dim=2, layout='interleaved'}",
+        "tile={query_rows=12}",
+        "causal=false",
+        "d_model=24",
+        "rope={offset=3, scaling={type='linear', factor=2}}",
+        "rope={scaling={type='yarn', factor=4, mscale=1, mscale_all_dim=0.5, "
+        "original_max_position_embeddings=8, truncate=false}}",
+        "rope={scaling={type='longrope', factor=4, original_max_position_embeddings=8, "
+        "short_factor={1, 1.5}, long_factor={2, 3}}}",
     };
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
         write_text("spec.lua", "return { name = 'tiny', heads = 4, kv_heads = 1, head_dim = 4,\n"
@@ -392,9 +405,8 @@ Test(files, info_counts_what_the_paper_counts) {
 
 Test(files, help_names_every_field) {
     enter();
-    static const char *const words[] = {"name",    "kv_heads",    "rotary_dim",
-                                        "max_seq", "unroll",      "Not supported yet",
-                                        "softcap", "rope.scaling"};
+    static const char *const words[] = {"name",   "kv_heads",          "rotary_dim", "max_seq",
+                                        "unroll", "Not supported yet", "softcap",    "long_factor"};
     const struct run *run = attnc("help", "spec");
     expect_done(run);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)

@@ -82,7 +82,49 @@ static const struct {
     {"t.rope = {}; t.head_dim = 65", "'head_dim' = 65|even"},
     {"t.rope = { layout = 'neox' }", "'rope.layout' = \"neox\"|half|interleaved"},
     {"t.rope = { thta = 1e4 }", "'rope.thta'|did you mean 'rope.theta'"},
-    {"t.rope = { scaling = { type = 'llama3' } }", "'rope.scaling'|not supported yet"},
+    {"t.rope = { offset = -1 }", "'rope.offset' = -1"},
+    {"t.max_seq = 1 << 22; t.rope = { offset = 1 }", "'max_seq' = 4194304|offset"},
+    {"t.rope = { scaling = 8 }", "'rope.scaling' = 8|type, factor"},
+    {"t.rope = { scaling = {} }", "'rope.scaling.type'|missing|llama3"},
+    {"t.rope = { scaling = { type = 'ntk', factor = 2 } }",
+     "'rope.scaling.type' = \"ntk\"|dynamic"},
+    {"t.rope = { scaling = { type = 'linear' } }", "'rope.scaling.factor'|missing|linear"},
+    {"t.rope = { scaling = { type = 'linear', factor = 0.5 } }",
+     "'rope.scaling.factor' = 0.5|from 1"},
+    {"t.rope = { scaling = { type = 'linear', factor = 0 / 0 } }", "'rope.scaling.factor' = nan"},
+    {"t.rope = { scaling = { type = 'linear', factor = 2, beta_fast = 3 } }",
+     "'rope.scaling.beta_fast' = 3.0|no such number|linear"},
+    {"t.rope = { scaling = { type = 'linear', factor = 2, original_max_position = 64 } }",
+     "'rope.scaling.original_max_position'|did you mean|original_max_position_embeddings"},
+    {"t.rope = { scaling = { type = 'dynamic', factor = 2 } }",
+     "'rope.scaling.original_max_position_embeddings'|missing|dynamic"},
+    {"t.rope = { rotary_dim = 2, scaling = { type = 'dynamic', factor = 2, "
+     "original_max_position_embeddings = 9 } }",
+     "'rope.scaling.type' = \"dynamic\"|at least 4"},
+    {"t.rope = { scaling = { type = 'llama3', factor = 8, low_freq_factor = 4, high_freq_factor = "
+     "4, "
+     "original_max_position_embeddings = 9 } }",
+     "'rope.scaling.high_freq_factor' = 4.0|low_freq_factor = 4"},
+    {"t.rope = { scaling = { type = 'yarn', factor = 8, original_max_position_embeddings = 9, "
+     "mscale = 1 } }",
+     "'rope.scaling.mscale_all_dim'|missing"},
+    {"t.rope = { scaling = { type = 'yarn', factor = 8, original_max_position_embeddings = 9, "
+     "beta_slow = 33 } }",
+     "'rope.scaling.beta_fast'|below beta_slow = 33"},
+    {"t.rope = { theta = 1, scaling = { type = 'yarn', factor = 8, "
+     "original_max_position_embeddings = 9 } }",
+     "'rope.scaling.type'|theta above 1"},
+    {"t.rope = { scaling = { type = 'longrope', original_max_position_embeddings = 9, "
+     "attention_factor = 1, short_factor = { 1, 1 }, long_factor = { 1, 1, 1, 1 } } }",
+     "'rope.scaling.short_factor'|2 numbers|4 channel pairs"},
+    {"t.rope = { scaling = { type = 'longrope', original_max_position_embeddings = 9, "
+     "attention_factor = 1, short_factor = { 1, 1, 1, 1 }, long_factor = { 1, 1, 'x', 1 } } }",
+     "'rope.scaling.long_factor'|number 3|a list of numbers"},
+    {"t.rope = { scaling = { type = 'longrope', original_max_position_embeddings = 9, "
+     "short_factor = { 1, 1, 1, 1 }, long_factor = { 1, 1, 1, 1 } } }",
+     "'rope.scaling.attention_factor'|missing|factor"},
+    {"t.head_dim = 9; t.rope = { rotary_dim = 4, scaling = { type = 'proportional' } }",
+     "'rope.scaling.type'|even head_dim"},
     {"t.rope = {}; t.emit = 'attention'", "'rope'|emit"},
     {"t.qkv_bias = true; t.emit = 'attention'", "'qkv_bias'|layer"},
     {"t.weights_layout = 'in_out'; t.emit = 'attention'", "'weights_layout'|layer"},
