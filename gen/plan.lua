@@ -79,8 +79,8 @@ function plan.layout(shape)
     layout.k_width = shape.kv_heads * shape.head_dim
     layout.v_width = shape.kv_heads * shape.v_head_dim
     layout.o_width = shape.heads * shape.v_head_dim
-    -- Rows that a layer takes at a time, whole tiles of 5 and 6. The weights are read once for them:
-    -- more rows where a matrix is too big for the second-level cache and its neighbours.
+    -- Rows that a layer takes at a time, whole tiles of 5 and 6. The weights are read once for
+    -- them: more rows where a matrix is too big for the second-level cache and its neighbours.
     local matrix_bytes = shape.d_model * math.max(layout.q_width, layout.o_width) * 4
     layout.layer_rows = math.min(shape.capacity, matrix_bytes > 4 << 20 and 480 or 240)
     return layout
