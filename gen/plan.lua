@@ -54,13 +54,16 @@ function plan.layout(shape)
     -- floats of one KV head's keys and values
     layout.head_floats = layout.positions * (shape.head_dim + layout.value_width)
     layout.cache_bytes = plan.ALIGN + shape.kv_heads * layout.head_floats * 4
-    layout.layer_rows = math.min(shape.capacity, 240)
     layout.group = shape.heads // shape.kv_heads
     -- columns and depth of the four projections
     layout.q_width = shape.heads * shape.head_dim
     layout.k_width = shape.kv_heads * shape.head_dim
     layout.v_width = shape.kv_heads * shape.v_head_dim
     layout.o_width = shape.heads * shape.v_head_dim
+    -- Rows that a layer takes at a time, whole tiles of 5 and 6. The weights are read once for
+    -- them: more rows where a matrix is too big for the second-level cache and its neighbours.
+    local matrix_bytes = shape.d_model * math.max(layout.q_width, layout.o_width) * 4
+    layout.layer_rows = math.min(shape.capacity, matrix_bytes > 4 << 20 and 480 or 240)
     return layout
 end
 
