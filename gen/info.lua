@@ -126,6 +126,9 @@ function info.text(shape)
     if parameters.bias > 0 then
         row("biases", parameters.bias)
     end
+    if parameters.norm then
+        row("norms of q and k", parameters.norm)
+    end
     row("in all", parameters.total)
 
     local function operations(name, amount)

@@ -41,6 +41,7 @@ local operations = {
     first = 1, -- (x) its first lane, a float
     fma = 3, -- (x, y, z) x * y + z
     mul = 2, add = 2, sub = 2,
+    sqrt = 1, -- (x) its square root; x is 2^-126 at least, or NaN
     max = 2, -- (x, y) x where it is greater, else y: y is never NaN
     negative_infinity = 0,
 }

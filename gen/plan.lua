@@ -44,6 +44,19 @@ local function value_panels(width)
     return panels
 end
 
+-- A norm's parameters: `count` vectors of `width` weights, each padded to `stride`, then as many
+-- biases where there are some.
+local function norm_layout(shape, heads)
+    local norm = shape.qk_norm
+    local width = shape.head_dim * (norm.width == "full" and heads or 1)
+    local it = { width = width, count = norm.weights == "per_head" and heads or 1,
+        stride = ceil_to(width, plan.VALUE_PAD) }
+    it.bias = norm.bias and it.count * it.stride or nil -- where they begin
+    it.floats = it.count * it.stride * (norm.bias and 2 or 1)
+    it.parameters = it.count * width * (norm.bias and 2 or 1)
+    return it
+end
+
 function plan.layout(shape)
     local layout = {}
     layout.positions = ceil_to(shape.capacity, plan.KEY_TILE)
@@ -64,6 +77,10 @@ function plan.layout(shape)
     -- them: more rows where a matrix is too big for the second-level cache and its neighbours.
     local matrix_bytes = shape.d_model * math.max(layout.q_width, layout.o_width) * 4
     layout.layer_rows = math.min(shape.capacity, matrix_bytes > 4 << 20 and 480 or 240)
+    if shape.qk_norm then
+        layout.q_norm = norm_layout(shape, shape.heads)
+        layout.k_norm = norm_layout(shape, shape.kv_heads)
+    end
     return layout
 end
 
@@ -263,6 +280,10 @@ function plan.memory(shape)
     end
     memory.parameters =
         { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias, total = wq + wk + wv + wo + bias }
+    if shape.qk_norm then
+        local norm = layout.q_norm.parameters + layout.k_norm.parameters
+        memory.parameters.norm, memory.parameters.total = norm, memory.parameters.total + norm
+    end
 
     local layer = shape.emit == "layer"
     memory.layer_bytes = 0
@@ -276,6 +297,11 @@ function plan.memory(shape)
         w.wv = w.wk + panel_floats(layout.k_width, shape.d_model, shape.qkv_bias)
         w.wo = w.wv + panel_floats(layout.v_width, shape.d_model, shape.qkv_bias)
         w.floats = w.wo + panel_floats(shape.d_model, layout.o_width, shape.o_bias)
+        if shape.qk_norm then
+            w.q_norm = w.floats
+            w.k_norm = w.q_norm + layout.q_norm.floats
+            w.floats = w.k_norm + layout.k_norm.floats
+        end
         memory.weight_offsets = w
         memory.weights_bytes = plan.ALIGN + w.floats * 4
     end

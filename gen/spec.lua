@@ -53,7 +53,7 @@ local function unbuilt(name, neutral, meaning, also)
 end
 
 local LENGTH = "seq or max_seq is required"
-local BY_FIELDS = '"layer" if d_model, rope, a bias or weights_layout is given'
+local BY_FIELDS = '"layer" if d_model, rope, qk_norm, a bias or weights_layout is given'
 
 spec.fields = {
     field("name", "name", "required", "prefix of every symbol, macro and file",
@@ -113,6 +113,19 @@ spec.fields = {
                 "each pair's divisor in longer sequences"),
         }),
     }),
+    group("qk_norm", "none", "norm of q and k after their projections", "q_norm k_norm", {
+        one_of("type", { "rmsnorm", "layernorm" }, "required",
+            "by the mean square, or by mean and variance"),
+        one_of("width", { "head", "full" }, '"head"', "over each head, or all heads together"),
+        one_of("order", { "before_rope", "after_rope", "no_rope" }, '"before_rope"',
+            "before or after the rotary positions, or there are none"),
+        ranged("number", "eps", 1e-12, 1, "rmsnorm: 1e-6, layernorm: 1e-5",
+            "added to the mean square or variance", "epsilon variance_epsilon rms_norm_eps"),
+        field("boolean", "unit_offset", "false", "the weights lack 1: times 1 + w"),
+        field("boolean", "bias", "false", "the norms add a bias"),
+        one_of("weights", { "shared", "per_head" }, '"shared"',
+            "of width \"head\": the same for all heads, or each head's own"),
+    }),
     field("boolean", "qkv_bias", "false", "q, k and v projections add a bias",
         "bias attention_bias"),
     field("boolean", "o_bias", "false", "the output projection adds a bias", "out_bias"),
@@ -137,7 +150,6 @@ spec.fields = {
     unbuilt("mask", "none", "a mask or bias for each query and key"),
     unbuilt("alibi", false, "biases by distance"),
     unbuilt("relative_bias", nil, "biases by buckets of distance, learned"),
-    unbuilt("qk_norm", nil, "norm of q and k"),
     unbuilt("clip_qkv", nil, "q, k and v clamped to -c and c"),
     unbuilt("mla", nil, "keys and values from a latent of low rank"),
     unbuilt("cross", nil, "keys and values from another sequence", "cross_attention"),
@@ -570,8 +582,8 @@ local function complete(given, source)
     shape.unroll = shape.unroll or "full"
     shape.tile = shape.tile and next(shape.tile) and shape.tile
     if not shape.emit then
-        local layer = given.d_model or given.rope or given.qkv_bias ~= nil or given.o_bias ~= nil
-            or given.weights_layout
+        local layer = given.d_model or given.rope or given.qk_norm or given.qkv_bias ~= nil
+            or given.o_bias ~= nil or given.weights_layout
         shape.emit = layer and "layer" or "attention"
     end
     shape.d_model = shape.d_model or width
@@ -581,6 +593,9 @@ local function complete(given, source)
                 .. 'emit = "layer" projects to any width'):format(width))
         elseif given.rope then
             wrong("rope", 'emit = "attention" takes q and k as they are; rope needs emit = "layer"')
+        elseif given.qk_norm then
+            wrong("qk_norm",
+                'emit = "attention" takes q and k as they are; qk_norm needs emit = "layer"')
         end
         for _, name in ipairs { "qkv_bias", "o_bias", "weights_layout" } do
             if shape[name] and shape[name] ~= "out_in" then
@@ -617,6 +632,28 @@ local function complete(given, source)
         end
     end
 
+    local norm = shape.qk_norm
+    if norm then
+        if not norm.type then
+            refuse(source, "qk_norm.type", nil, 'missing; it takes "rmsnorm" or "layernorm"')
+        elseif norm.width == "full" and norm.weights then
+            refuse(source, "qk_norm.weights", norm.weights,
+                'a width of "full" has a weight for each channel; leave it out')
+        elseif norm.order == "no_rope" and rope then
+            refuse(source, "qk_norm.order", norm.order,
+                'there is rope; it takes "before_rope" or "after_rope"')
+        end
+        shape.qk_norm = {
+            type = norm.type,
+            width = norm.width or "head",
+            order = not rope and "no_rope" or norm.order or "before_rope",
+            eps = norm.eps or norm.type == "rmsnorm" and 1e-6 or 1e-5,
+            unit_offset = norm.unit_offset or nil,
+            bias = norm.bias or nil,
+            weights = norm.weights == "per_head" and norm.weights or nil,
+        }
+    end
+
     -- Sizes, as floats so that they cannot wrap: bytes below 2^47, FLOPs below 2^62.
     local n = shape.capacity + 0.0
     local widths = shape.head_dim + shape.v_head_dim
@@ -645,7 +682,7 @@ end
 
 --- raw: the value that the spec returned. source = {file = name for messages, text = the spec's
 -- text for line numbers or nil, set = {[path] = place} for what the command line gave or nil}.
--- Returns the shape (every field set, but rope and tile may be nil), or nil and a message.
+-- Returns the shape (every field set, but rope, qk_norm and tile may be nil), or nil and a message.
 function spec.check(raw, source)
     if type(raw) ~= "table" then
         return nil, ("%s: the spec returns %s; it must return one table of fields"):format(
@@ -761,6 +798,7 @@ function spec.canonical(shape)
         causal = shape.causal or nil,
         scale = shape.scale ~= 1 / math.sqrt(shape.head_dim) and shape.scale or nil,
         rope = shape.rope,
+        qk_norm = shape.qk_norm,
         qkv_bias = shape.qkv_bias or nil,
         o_bias = shape.o_bias or nil,
         weights_layout = shape.weights_layout ~= "out_in" and shape.weights_layout or nil,

@@ -409,6 +409,18 @@ $ end
             }
 }
 
+$ if shape.qk_norm then
+/* Packs `count` vectors of `width` parameters, each padded with zeros to ${plan.VALUE_PAD}. Adds `more` to each:
+ * -0 changes none. */
+static void ${name}_pack_norm(const float *from, float more, size_t count, size_t width, float *packed)
+{
+    const size_t stride = (width + ${plan.VALUE_PAD - 1}) / ${plan.VALUE_PAD} * ${plan.VALUE_PAD};
+    for (size_t i = 0; i < count; i++)
+        for (size_t c = 0; c < stride; c++)
+            packed[i * stride + c] = c < width ? from[i * width + c] + more : 0.0f;
+}
+
+$ end
 int ${name}_pack_weights(const ${name}_weights *source, void *weights)
 {
     float *const packed = (float *)weights + (weights != NULL ? ${NAME}_ALIGN / sizeof(float) : 0);
@@ -423,6 +435,14 @@ $ if shape.o_bias then
     if (source->bo == NULL)
         return ${NAME}_ERROR_NULL;
 $ end
+$ if shape.qk_norm then
+    if (source->q_norm == NULL || source->k_norm == NULL)
+        return ${NAME}_ERROR_NULL;
+$   if shape.qk_norm.bias then
+    if (source->q_norm_bias == NULL || source->k_norm_bias == NULL)
+        return ${NAME}_ERROR_NULL;
+$   end
+$ end
     if (!${name}_aligned(weights))
         return ${NAME}_ERROR_ALIGN;
 $ local function bias(which, on) return on and "source->" .. which or "NULL" end
@@ -431,6 +451,13 @@ $ local b, bo = shape.qkv_bias and 1 or 0, shape.o_bias and 1 or 0
     ${name}_pack_matrix(source->wk, ${bias("bk", shape.qkv_bias)}, ${b}, ${layout.k_width}, ${NAME}_D_MODEL, packed + ${w.wk});
     ${name}_pack_matrix(source->wv, ${bias("bv", shape.qkv_bias)}, ${b}, ${layout.v_width}, ${NAME}_D_MODEL, packed + ${w.wv});
     ${name}_pack_matrix(source->wo, ${bias("bo", shape.o_bias)}, ${bo}, ${NAME}_D_MODEL, ${layout.o_width}, packed + ${w.wo});
+$ for _, which in ipairs(shape.qk_norm and { "q_norm", "k_norm" } or {}) do
+$   local packed = layout[which]
+    ${name}_pack_norm(source->${which}, ${shape.qk_norm.unit_offset and "1.0f" or "-0.0f"}, ${packed.count}, ${packed.width}, packed + ${w[which]});
+$   if shape.qk_norm.bias then
+    ${name}_pack_norm(source->${which}_bias, -0.0f, ${packed.count}, ${packed.width}, packed + ${w[which] + packed.bias});
+$   end
+$ end
     memset(weights, 0, ${NAME}_ALIGN);
     memcpy(weights, &${name}_weights_mark, sizeof ${name}_weights_mark);
     return ${NAME}_OK;
@@ -455,19 +482,33 @@ static void ${name}_project_task(void *argument, size_t index)
     ${name}_project(job, index, 0, job->weights + ${w.wv}, ${layout.v_width}, job->v_rows);
     ${name}_project(job, index, 1, job->weights + ${w.wo}, ${NAME}_D_MODEL, job->y);
 }
-$ if shape.rope then
+$ local prepare = shape.qk_norm and "prepare" or "rotate" -- what becomes of projected q and k
+$ if shape.rope or shape.qk_norm then
 $   local long = rope_switches and ", job->is_long" or ""
+$   local after = shape.qk_norm and shape.qk_norm.order == "after_rope"
+$   local function norm(which)
+    if (job->${which}_rows != NULL)
+        job->kernels->norm_${which}(job->${which}_rows + first * ${layout[which .. "_width"]}, count, job->weights + ${w[which .. "_norm"]});
+$   end
+$   local function norms()
+$     norm("q")
+$     norm("k")
+$   end
 
 /* Items: rows of the chunk. Queries and keys, whichever there are. */
-static void ${name}_rotate_task(void *argument, size_t index)
+static void ${name}_${prepare}_task(void *argument, size_t index)
 {
     const ${name}_job *const job = (const ${name}_job *)argument;
     const size_t first = ${name}_share(job->n, index, job->threads);
     const size_t count = ${name}_share(job->n, index + 1, job->threads) - first;
+$   if shape.qk_norm and not after then norms() end
+$   if shape.rope then
     if (job->q_rows != NULL)
         job->kernels->rotate(job->q_rows + first * ${layout.q_width}, count, ${NAME}_HEADS, job->pos + first${long});
     if (job->k_rows != NULL)
         job->kernels->rotate(job->k_rows + first * ${layout.k_width}, count, ${NAME}_KV_HEADS, job->pos + first${long});
+$   end
+$   if after then norms() end
 }
 $ end
 
@@ -540,8 +581,8 @@ $ end
         job.y = NULL;
         ${name}_run(pool, ${name}_project_task, &job);
         job.pos = pos + first;
-$ if shape.rope then
-        ${name}_run(pool, ${name}_rotate_task, &job);
+$ if shape.rope or shape.qk_norm then
+        ${name}_run(pool, ${name}_${prepare}_task, &job);
 $ end
         job.k = k_rows;
         job.v = v_rows;
@@ -559,8 +600,8 @@ $ end
             job.x = x + first * ${NAME}_D_MODEL;
             job.q_rows = q_rows;
             ${name}_run(pool, ${name}_project_task, &job);
-$ if shape.rope then
-            ${name}_run(pool, ${name}_rotate_task, &job);
+$ if shape.rope or shape.qk_norm then
+            ${name}_run(pool, ${name}_${prepare}_task, &job);
 $ end
         }
         job.call.q = q_rows;

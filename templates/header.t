@@ -72,6 +72,17 @@ $ elseif rope then
  *   rope      q and k turn by position * theta^(-2i / ${rope.rotary_dim}), theta = ${float_text(rope.theta)}: channels
  *             ${rope.layout == "half" and ("i and i + %d"):format(rope.rotary_dim // 2) or "2i and 2i + 1"} of each head are a pair, i < ${rope.rotary_dim // 2}; the cache holds k after it
 $ end
+$ local norm = shape.qk_norm
+$ if norm then
+$   local top, below = "x", "mean of x^2"
+$   if norm.type == "layernorm" then top, below = "(x - mean)", "variance" end
+$   local of = norm.width == "full" and "all heads together" or "each head"
+$   local when = norm.order == "after_rope" and "after they turned" or rope and "before they turn" or "as projected"
+$   local owners = norm.width == "full" and "each channel has its weight" or norm.weights and "each head has its own weights" or "all heads share the weights"
+ *   qk norm   ${norm.type == "layernorm" and "LayerNorm" or "RMSNorm"} of q and k, ${of}, ${when}:
+ *             ${top} / sqrt(${below} + ${("%.9g"):format(norm.eps)}) * ${norm.unit_offset and "(1 + w)" or "w"}${norm.bias and " + b" or ""}; ${owners};
+ *             the cache holds k after it
+$ end
  *   NaN       reaches exactly the outputs that see it; what is not visible is never used
  *
 $ local unfused = {}
@@ -148,6 +159,16 @@ $   end
 #define ${NAME}_ROPE_SHORT_FACTORS ${list("short_factor")}
 #define ${NAME}_ROPE_LONG_FACTORS ${list("long_factor")}
 #define ${NAME}_ROPE_SWITCHES ${rope_switches and 1 or 0} /* 1: _cache_reset_long is there */
+$ end
+$ if norm then
+#define ${NAME}_QK_NORM 1
+#define ${NAME}_QK_NORM_LAYERNORM ${norm.type == "layernorm" and 1 or 0} /* 0: RMSNorm */
+#define ${NAME}_QK_NORM_FULL ${norm.width == "full" and 1 or 0} /* 1: over all heads together */
+#define ${NAME}_QK_NORM_AFTER_ROPE ${norm.order == "after_rope" and 1 or 0}
+#define ${NAME}_QK_NORM_EPS ${float_text(norm.eps)}
+#define ${NAME}_QK_NORM_UNIT_OFFSET ${norm.unit_offset and 1 or 0}
+#define ${NAME}_QK_NORM_BIAS ${norm.bias and 1 or 0}
+#define ${NAME}_QK_NORM_PER_HEAD ${norm.weights and 1 or 0}
 $ end
 
 /* Memory, in bytes. */
@@ -266,13 +287,24 @@ $   end
 $   if shape.o_bias then
     const float *bo; /* [${shape.d_model}] */
 $   end
+$   if norm then
+$     local function norm_dims(heads)
+$       return norm.weights and ("[%d][%d]"):format(heads, shape.head_dim)
+$         or ("[%d]"):format(shape.head_dim * (norm.width == "full" and heads or 1))
+$     end
+    const float *q_norm, *k_norm; /* weights: ${norm_dims(shape.heads)}, ${norm_dims(shape.kv_heads)}${norm.unit_offset and "; 1 is added" or ""} */
+$     if norm.bias then
+    const float *q_norm_bias, *k_norm_bias; /* likewise */
+$     end
+$   end
 } ${name}_weights;
 
 /* Packs the parameters, once: into ${NAME}_WEIGHTS_BYTES at `weights`, the same on every instruction set.
  * The source is not needed afterwards. NULL, ALIGN. */
 ${NAME}_API int ${name}_pack_weights(const ${name}_weights *source, void *weights) ${NAME}_CHECK;
 
-/* The attention layer: y = Wo attention(rope(Wq x), rope(Wk x), Wv x), biases where the model has them.
+$   local order = not norm and "rope(%s)" or norm.order == "after_rope" and "norm(rope(%s))" or rope and "rope(norm(%s))" or "norm(%s)"
+/* The attention layer: y = Wo attention(${order:format("Wq x")}, ${order:format("Wk x")}, Wv x), biases where the model has them.
  *   x, y   [n][${shape.d_model}]; y may be x, else overlaps no input
  *   cache  appends the n positions at pos (see _cache_append), then attends to all that it holds;
  *          NULL: pos is 0 and the n rows attend to each other${shape.exact and (", n = %d"):format(shape.capacity) or ""}

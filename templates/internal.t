@@ -44,6 +44,11 @@ $ if shape.emit == "layer" then
     void (*project_out)(const float *x, size_t n, const float *w, size_t columns, size_t first,
                         size_t count, float *y);
 $ end
+$ if shape.qk_norm then
+    /* Norms of x [n][heads or KV heads][head_dim] in place, by packed parameters. */
+    void (*norm_q)(float *x, size_t n, const float *w);
+    void (*norm_k)(float *x, size_t n, const float *w);
+$ end
 $ if shape.rope then
 $   if rope_switches then
     /* Turns x [n][heads][head_dim] in place; row 0 stands at position pos; is_long: as a long sequence. */

@@ -476,8 +476,18 @@ $ if shape.emit ~= "attention" then
 #define ROWS                                                                                       \
     MIN(CAPACITY, MIN(MAX((size_t)(67108864 / ${NAME}_PARAMETERS), (size_t)3), (size_t)37))
 
+$ if shape.qk_norm then
+/* Weights of a norm: of each channel of all heads, or of those of one head. */
+#define WIDE_NORM (${NAME}_QK_NORM_FULL || ${NAME}_QK_NORM_PER_HEAD)
+#define Q_NORM (WIDE_NORM ? Q_ROW : HEAD_DIM)
+#define K_NORM (WIDE_NORM ? K_ROW : HEAD_DIM)
+
+$ end
 typedef struct matrices {
     float *wq, *wk, *wv, *wo, *bq, *bk, *bv, *bo; /* a bias that the model lacks is NULL */
+$ if shape.qk_norm then
+    float *q_norm, *k_norm, *q_norm_bias, *k_norm_bias;
+$ end
 } matrices;
 
 static matrices made_weights(void)
@@ -496,6 +506,12 @@ static matrices made_weights(void)
     made.bk = ${NAME}_QKV_BIAS ? random_floats(K_ROW, 1.0f, 16) : NULL;
     made.bv = ${NAME}_QKV_BIAS ? random_floats(V_ROW, 1.0f, 17) : NULL;
     made.bo = ${NAME}_O_BIAS ? random_floats(D_MODEL, 1.0f, 18) : NULL;
+$ if shape.qk_norm then
+    made.q_norm = random_floats(Q_NORM, 2.0f, 20);
+    made.k_norm = random_floats(K_NORM, 2.0f, 21);
+    made.q_norm_bias = ${NAME}_QK_NORM_BIAS ? random_floats(Q_NORM, 1.0f, 22) : NULL;
+    made.k_norm_bias = ${NAME}_QK_NORM_BIAS ? random_floats(K_NORM, 1.0f, 23) : NULL;
+$ end
     return made;
 }
 
@@ -509,6 +525,12 @@ static void free_weights(matrices used)
     free(used.bk);
     free(used.bv);
     free(used.bo);
+$ if shape.qk_norm then
+    free(used.q_norm);
+    free(used.k_norm);
+    free(used.q_norm_bias);
+    free(used.k_norm_bias);
+$ end
 }
 
 /* y[outs] = W x + bias for one row. */
@@ -661,6 +683,84 @@ $   end
     }
 }
 $ end
+$ if shape.qk_norm then
+
+static double square_root(double x)
+{
+    double y = x + 1.0;
+    int n;
+    for (n = 0; n < 1000 && y * y > x * (1.0 + 1e-15); n++)
+        y = 0.5 * (y + x / y);
+    return y;
+}
+
+/* Sum of x, or of its squares; the kernel's 16 partial sums are smaller than these. */
+static estimate norm_sum(const estimate *x, size_t count, int squares)
+{
+    estimate sum = {0.0, 0.0};
+    size_t i;
+    for (i = 0; i < count; i++) {
+        const double slope = squares ? 2.0 * x[i].value : 1.0;
+        const double term = squares ? x[i].value * x[i].value : x[i].value;
+        sum.value += term;
+        sum.variance += slope * slope * x[i].variance + sum.value * sum.value + term * term;
+    }
+    return sum;
+}
+
+/* The norm of one row of q or k. */
+static void reference_norm(estimate *row, size_t heads, const float *w, const float *b)
+{
+    const size_t width = ${NAME}_QK_NORM_FULL ? heads * HEAD_DIM : HEAD_DIM;
+    const double n = (double)width;
+    size_t first, i;
+    for (first = 0; first < heads * HEAD_DIM; first += width) {
+        estimate *x = row + first;
+        const size_t own = ${NAME}_QK_NORM_PER_HEAD ? first : 0;
+        estimate sum;
+        double size, factor, relative;
+$   if shape.qk_norm.type == "layernorm" then
+        int pass;
+        for (pass = 0; pass < 2; pass++) { /* the second mean makes good what the first one lost */
+            const estimate mean = norm_sum(x, width, 0);
+            for (i = 0; i < width; i++) {
+                x[i].value -= mean.value / n;
+                x[i].variance += (pass == 1 ? mean.variance / n / n : 0.0) + x[i].value * x[i].value;
+            }
+        }
+$   end
+        sum = norm_sum(x, width, 1);
+        size = sum.value / n + ${NAME}_QK_NORM_EPS;
+        factor = 1.0 / square_root(size);
+        /* of the factor: half that of the sum, and the roundings of its steps */
+        relative = 0.25 * sum.variance / (n * size * n * size) + 3.0;
+        for (i = 0; i < width; i++) {
+            const double weight = (double)w[own + i] + ${NAME}_QK_NORM_UNIT_OFFSET;
+            const double value = x[i].value * factor * weight;
+            const double scale = factor * weight;
+            x[i].variance = x[i].variance * scale * scale + (relative + 3.0) * value * value;
+            x[i].value = value;
+            if (b != NULL) {
+                x[i].value += (double)b[own + i];
+                x[i].variance += x[i].value * x[i].value;
+            }
+        }
+    }
+}
+$ end
+$ -- What becomes of a row of q or k after its projection.
+$ local function prepare(which, heads)
+$   local x = ("%s + i * %s_ROW"):format(which, which:upper())
+$   local function norm()
+        reference_norm(${x}, ${heads}, w->${which}_norm, w->${which}_norm_bias);
+$   end
+$   local after = shape.qk_norm and shape.qk_norm.order == "after_rope"
+$   if shape.qk_norm and not after then norm() end
+$   if shape.rope then
+        reference_rope(${x}, ${heads}, i${rope_switches and ", n" or ""});
+$   end
+$   if after then norm() end
+$ end
 
 /* Compares rows of y = layer(x), n positions from 0 on, `step` apart. */
 static void check_layer(const float *got, const float *x, const matrices *w, size_t n, size_t step,
@@ -677,15 +777,11 @@ static void check_layer(const float *got, const float *x, const matrices *w, siz
     for (i = 0; i < n; i++) {
         reference_project(in + i * D_MODEL, D_MODEL, w->wk, w->bk, K_ROW, k + i * K_ROW);
         reference_project(in + i * D_MODEL, D_MODEL, w->wv, w->bv, V_ROW, v + i * V_ROW);
-$ if shape.rope then
-        reference_rope(k + i * K_ROW, KV_HEADS, i${rope_switches and ", n" or ""});
-$ end
+$ prepare("k", "KV_HEADS")
     }
     for (i = 0; i < n; i += step) {
         reference_project(in + i * D_MODEL, D_MODEL, w->wq, w->bq, Q_ROW, q + i * Q_ROW);
-$ if shape.rope then
-        reference_rope(q + i * Q_ROW, HEADS, i${rope_switches and ", n" or ""});
-$ end
+$ prepare("q", "HEADS")
         reference_row(q, k, v, i, n, n, mixed);
         reference_project(mixed, O_ROW, w->wo, w->bo, D_MODEL, y);
         good = close_to(got + i * D_MODEL, y, D_MODEL) && good;
@@ -734,6 +830,14 @@ $ if shape.qkv_bias then
 $ end
 $ if shape.o_bias then
     source.bo = w.bo;
+$ end
+$ if shape.qk_norm then
+    source.q_norm = w.q_norm;
+    source.k_norm = w.k_norm;
+$   if shape.qk_norm.bias then
+    source.q_norm_bias = w.q_norm_bias;
+    source.k_norm_bias = w.k_norm_bias;
+$   end
 $ end
     check(${name}_layer(weights.data, NULL, 0, alone, x, y, scratch.data, NULL) ==
               ${NAME}_ERROR_WEIGHTS,

@@ -43,6 +43,13 @@ static FAST_FMA void add_scaled(bool fused, float *sums, float p, const float *v
         sums[i] = multiply_add(fused, p, v[i], sums[i]);
 }
 
+static float folded(float sums[LANES]) {
+    for (size_t width = LANES / 2; width; width /= 2)
+        for (size_t i = 0; i < width; i++)
+            sums[i] = sums[i] + sums[i + width];
+    return sums[0];
+}
+
 /* One row of one head: q [head_dim], sees `len` keys; k and v at the row's KV head, a position
  * every k_step and v_step floats. */
 static void attend_row(const struct kernel *kernel, const float *q, const float *k, size_t k_step,
@@ -77,10 +84,7 @@ static void attend_row(const struct kernel *kernel, const float *q, const float 
     }
     if (!len)
         return;
-    for (size_t width = LANES / 2; width; width /= 2)
-        for (size_t i = 0; i < width; i++)
-            l[i] = l[i] + l[i + width];
-    const float r = 1.0F / l[0];
+    const float r = 1.0F / folded(l);
     for (size_t d = 0; d < v_dim; d++)
         out[d] = multiply_add(fused, out[d], r, 0.0F);
 }
@@ -109,4 +113,38 @@ FAST_FMA void definition_project(const struct kernel *kernel, const float *w, co
                                    sum);
             y[r * outputs + o] = sum;
         }
+}
+
+static void norm_vector(const struct kernel *kernel, const float *w, const float *bias, float *x,
+                        size_t count) {
+    const struct qk_norm *norm = kernel->qk_norm;
+    const bool fused = is_fused(kernel);
+    for (int pass = 0; norm->layernorm && pass < 2; pass++) {
+        float sums[LANES] = {0};
+        for (size_t i = 0; i < count; i++)
+            sums[i % LANES] = sums[i % LANES] + x[i];
+        const float mean = folded(sums) / (float)count;
+        for (size_t i = 0; i < count; i++)
+            x[i] = x[i] - mean;
+    }
+    float sums[LANES] = {0};
+    for (size_t i = 0; i < count; i++)
+        sums[i % LANES] = multiply_add(fused, x[i], x[i], sums[i % LANES]);
+    const float size = folded(sums) / (float)count + (float)norm->eps;
+    const float factor = 1.0F / sqrtf(size);
+    for (size_t i = 0; i < count; i++) {
+        const float weight = norm->unit_offset ? w[i] + 1.0F : w[i];
+        const float scaled = x[i] * factor;
+        x[i] = bias ? multiply_add(fused, scaled, weight, bias[i]) : scaled * weight;
+    }
+}
+
+void definition_norm(const struct kernel *kernel, const float *w, const float *bias, float *x,
+                     size_t heads) {
+    const struct qk_norm *norm = kernel->qk_norm;
+    const size_t dim = kernel->head_dim, width = norm && norm->full ? heads * dim : dim;
+    for (size_t first = 0; norm && first < heads * dim; first += width) {
+        const size_t own = norm->per_head ? first : 0;
+        norm_vector(kernel, w + own, bias ? bias + own : NULL, x + first, width);
+    }
 }

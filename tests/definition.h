@@ -13,4 +13,7 @@ void definition_attention(const struct kernel *kernel, const float *q, const flo
 void definition_project(const struct kernel *kernel, const float *w, const float *bias, bool in_out,
                         const float *x, size_t rows, size_t inputs, size_t outputs, float *y);
 
+void definition_norm(const struct kernel *kernel, const float *w, const float *bias, float *x,
+                     size_t heads);
+
 #endif

@@ -24,8 +24,10 @@ struct pool {
                 size_t count);
 };
 
-struct weights {
-    const float *wq, *wk, *wv, *wo, *bq, *bk, *bv, *bo; /* a bias that the kernel lacks: NULL */
+enum { ARRAYS = 12 };
+struct weights { /* what the kernel lacks is NULL */
+    const float *wq, *wk, *wv, *wo, *bq, *bk, *bv, *bo, *q_norm, *k_norm, *q_norm_bias,
+        *k_norm_bias;
 };
 
 /* How a kernel scales its rotary angles, by the header's macros: numbers that the type lacks are 0.
@@ -38,11 +40,18 @@ struct scaling {
     bool truncate;
 };
 
+/* The norm of q and k, by the header's macros. */
+struct qk_norm {
+    bool layernorm, full, after_rope, unit_offset, bias, per_head;
+    double eps;
+};
+
 struct kernel {
     const char *name, *isas, *unfused; /* ids, separated by spaces: all, and those without fma */
     size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim, rope_offset;
     double scale, rope_theta;
     const struct scaling *scaling; /* NULL: none */
+    const struct qk_norm *qk_norm; /* NULL: none */
     bool exact, causal, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
     size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;
     size_t (*scratch_bytes)(size_t threads),

@@ -137,6 +137,11 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
     return made;
 }
 
+size_t norm_size(const struct kernel *kernel, size_t heads) {
+    const struct qk_norm *norm = kernel->qk_norm;
+    return !norm ? 0 : kernel->head_dim * (norm->full || norm->per_head ? heads : 1);
+}
+
 struct weights zero_weights(const struct kernel *kernel) {
     const size_t inputs = kernel->d_model, q = kernel->heads * kernel->head_dim;
     const size_t k = kernel->kv_heads * kernel->head_dim;
@@ -153,6 +158,14 @@ struct weights zero_weights(const struct kernel *kernel) {
     }
     if (kernel->o_bias)
         made.bo = make(inputs, sizeof(float));
+    if (kernel->qk_norm) {
+        made.q_norm = make(norm_size(kernel, kernel->heads), sizeof(float));
+        made.k_norm = make(norm_size(kernel, kernel->kv_heads), sizeof(float));
+    }
+    if (kernel->qk_norm && kernel->qk_norm->bias) {
+        made.q_norm_bias = make(norm_size(kernel, kernel->heads), sizeof(float));
+        made.k_norm_bias = make(norm_size(kernel, kernel->kv_heads), sizeof(float));
+    }
     return made;
 }
 
@@ -172,7 +185,11 @@ struct weights random_weights(const struct kernel *kernel, uint32_t seed) {
                {made.bq, q, 3},
                {made.bk, k, 3},
                {made.bv, v, 3},
-               {made.bo, inputs, 3}};
+               {made.bo, inputs, 3},
+               {made.q_norm, norm_size(kernel, kernel->heads), 1},
+               {made.k_norm, norm_size(kernel, kernel->kv_heads), 1},
+               {made.q_norm_bias, norm_size(kernel, kernel->heads), 3},
+               {made.k_norm_bias, norm_size(kernel, kernel->kv_heads), 3}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].to)
             fill_mixed((float *)all[i].to, all[i].count, seed + (uint32_t)i,
@@ -449,6 +466,7 @@ void attention_bits(const struct problem *problem, float *out) {
 #define LOAD reference_load
 #define PROJECT reference_project
 #define ROTATE reference_rope
+#define NORM reference_norm
 #define ATTENTION reference_attention
 #include "layer.inc"
 
@@ -468,6 +486,7 @@ static void no_rope(const struct kernel *kernel, float *x, size_t heads, size_t 
 #define LOAD copy
 #define PROJECT definition_project
 #define ROTATE no_rope
+#define NORM definition_norm
 #define ATTENTION definition_attention
 #include "layer.inc"
 
@@ -480,8 +499,10 @@ void copy_head(const float *from, size_t n, size_t heads, size_t head, float *to
                width * sizeof *to);
 }
 
-/* Weights that make of the input (1, 0, ...) the key k and the value v of every KV head. */
-static struct weights constant_weights(const struct kernel *kernel, const float *k, float v) {
+/* Weights that make of the input (1, 0, ...) the key k, before the norm by `norm`, and the value v
+ * of every KV head. */
+static struct weights constant_weights(const struct kernel *kernel, const float *k,
+                                       const float *norm, float v) {
     const struct weights made = zero_weights(kernel);
     const size_t k_width = kernel->kv_heads * kernel->head_dim;
     const size_t v_width = kernel->kv_heads * kernel->v_head_dim;
@@ -489,20 +510,23 @@ static struct weights constant_weights(const struct kernel *kernel, const float 
         *at(kernel, made.wk, 0, kernel->d_model, i, k_width) = k[i % kernel->head_dim];
     for (size_t i = 0; i < v_width; i++)
         *at(kernel, made.wv, 0, kernel->d_model, i, v_width) = v;
+    for (size_t i = 0; i < norm_size(kernel, kernel->kv_heads); i++)
+        ((float *)made.k_norm)[i] =
+            (norm ? norm[i % kernel->head_dim] : 1) - (kernel->qk_norm->unit_offset ? 1.0F : 0);
     return made;
 }
 
 /* The key at `pos` has the value 1, a neighbour that is `expected` has 0, all before are too far
  * off to weigh. A query along channel d then answers with 1 / (1 + exp(SHARPNESS (expected -
  * key))). */
-void key_in_cache(const struct kernel *kernel, const float *k, size_t pos, const float *expected,
-                  double *observed) {
+void key_in_cache(const struct kernel *kernel, const float *k, const float *norm, size_t pos,
+                  const float *expected, double *observed) {
     const double SHARPNESS = 4096;
     const size_t dim = kernel->head_dim, k_width = kernel->kv_heads * dim;
     const size_t v_width = kernel->kv_heads * kernel->v_head_dim,
                  group = kernel->heads / kernel->kv_heads;
     const size_t neighbour = pos ? pos - 1 : 1, held = pos ? pos + 1 : 2;
-    const struct weights weights = constant_weights(kernel, k, 1);
+    const struct weights weights = constant_weights(kernel, k, norm, 1);
     struct problem problem = {.kernel = kernel, .n = held, .rows = 1};
     problem.packed = pack(kernel, &weights);
     problem.x = make(kernel->d_model, sizeof(float));

@@ -67,6 +67,9 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
 struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
                              const struct weights *weights, const void *packed);
 
+/* Weights of the norm of q or k, which has so many heads. */
+size_t norm_size(const struct kernel *kernel, size_t heads);
+
 /* Source weights as the kernel takes them: outputs are about as large as inputs. */
 struct weights random_weights(const struct kernel *kernel, uint32_t seed);
 /* The same, all zeros, biases too: tests set single elements with `at`. */
@@ -119,9 +122,10 @@ void layer_bits(const struct problem *problem, size_t chunk, float *y);
 /* What a layer puts into its cache as the key at `pos`, when its projections make k [head_dim] for
  * each KV head. The cache is opaque, so attention tells: its answers are as good as about 3e-7
  * times |k|, as long as the key is near `expected` [head_dim]; where it is not, the result is far
- * off or infinite. observed [kv_heads][head_dim]. The kernel needs a second position. */
-void key_in_cache(const struct kernel *kernel, const float *k, size_t pos, const float *expected,
-                  double *observed);
+ * off or infinite. A kernel with a norm has the weights `norm` [head_dim] (a unit offset included),
+ * NULL for ones. observed [kv_heads][head_dim]. The kernel needs a second position. */
+void key_in_cache(const struct kernel *kernel, const float *k, const float *norm, size_t pos,
+                  const float *expected, double *observed);
 
 /* Head `head` of `from` [n][heads][width] as head `to_head` of `to` [n][to_heads][width]. */
 void copy_head(const float *from, size_t n, size_t heads, size_t head, float *to, size_t to_heads,

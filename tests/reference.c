@@ -19,7 +19,8 @@
  * 2^-126 it is 0, TINY_P; each later block of 512 keys scales by another exp2 and rounds, 5 u. The
  * sum of p: chains of 32 in 16 lanes, 4 to fold them, one fma per block, so 36 + blocks roundings
  * of at most the sum. P V is a chain again, with a rounding more per block. out = (P V) (1 / sum):
- * 2 roundings. Below the normal range a step may also lose half a subnormal, TINY.
+ * 2 roundings. Norms of q and k: an error of the sum of squares S reaches the factor f = 1 /
+ * sqrt(S) times f / 2S. Below the normal range a step may also lose half a subnormal, TINY.
  */
 #include "reference.h"
 
@@ -214,6 +215,62 @@ void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads
         chain(product, &second, *b, c);
         *a = first;
         *b = second;
+    }
+}
+
+/* Sum of x, or of its squares. The order of the kernels (16 partial sums) has smaller partial sums.
+ */
+static struct bounded norm_sum(const struct bounded *x, size_t count, bool squares) {
+    struct bounded sum = {0, 0};
+    for (size_t i = 0; i < count; i++) {
+        const double term = squares ? square(x[i].value) : x[i].value;
+        const double slope = squares ? 2 * x[i].value : 1;
+        sum.value += term;
+        sum.squares += square(slope) * x[i].squares + square(U * sum.value) + square(U * term);
+    }
+    return sum;
+}
+
+static void norm_vector(const struct qk_norm *norm, const float *w, const float *bias,
+                        double product, struct bounded *x, size_t count) {
+    const double n = (double)count;
+    /* The kernel takes off the mean twice: the error of the first one, whatever its size, is part
+     * of the second. */
+    for (int pass = 0; norm->layernorm && pass < 2; pass++) {
+        const struct bounded sum = norm_sum(x, count, false);
+        const struct bounded mean = rounded(sum.value / n, sum.squares / square(n), 1);
+        const double known = pass ? mean.squares : 0;
+        for (size_t i = 0; i < count; i++)
+            x[i] = rounded(x[i].value - mean.value, x[i].squares + known, 1);
+    }
+    const struct bounded sum = norm_sum(x, count, true);
+    /* rounded: the division, eps, the sum of both */
+    const double size = sum.value / n + norm->eps;
+    const double size_squares = sum.squares / square(n) + 3 * square(U * size);
+    /* the root, its reciprocal */
+    const double factor = 1 / sqrt(size);
+    const double factor_squares =
+        square(0.5 * factor / size) * size_squares + 2 * square(U * factor);
+    for (size_t i = 0; i < count; i++) {
+        const double weight = (double)w[i] + (norm->unit_offset ? 1 : 0);
+        const double weight_squares = norm->unit_offset ? square(U * weight) : 0;
+        const double value = x[i].value * factor;
+        const double squares = square(factor) * x[i].squares + square(x[i].value) * factor_squares;
+        const struct bounded scaled = rounded(value, squares, 1);
+        struct bounded sum_of_two = {bias ? (double)bias[i] : 0, 0};
+        chain(bias ? product : 0, &sum_of_two, scaled, (struct bounded){weight, weight_squares});
+        x[i] = sum_of_two;
+    }
+}
+
+void reference_norm(const struct kernel *kernel, const float *w, const float *bias,
+                    struct bounded *x, size_t heads) {
+    const struct qk_norm *norm = kernel->qk_norm;
+    const size_t dim = kernel->head_dim, width = norm && norm->full ? heads * dim : dim;
+    for (size_t first = 0; norm && first < heads * dim; first += width) {
+        const size_t own = norm->per_head ? first : 0;
+        norm_vector(norm, w + own, bias ? bias + own : NULL, product_error(kernel), x + first,
+                    width);
     }
 }
 

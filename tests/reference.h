@@ -34,6 +34,11 @@ void reference_project(const struct kernel *kernel, const float *w, const float 
 void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads, size_t pos,
                     size_t length);
 
+/* The norm of one row of q or k, x [heads][head_dim], in place, by the weights and biases as the
+ * model has them (the latter NULL without); nothing without a norm. */
+void reference_norm(const struct kernel *kernel, const float *w, const float *bias,
+                    struct bounded *x, size_t heads);
+
 /* What `count` floats are worth against the reference. */
 struct verdict {
     bool good;

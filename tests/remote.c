@@ -15,6 +15,7 @@
 #include "foreign/protocol.h"
 #include "guard.h"
 #include "pool.h"
+#include "problem.h"
 
 extern char **environ;
 
@@ -352,6 +353,8 @@ static int pack_weights(const struct weights *source, void *weights) {
     static const struct weights none;
     const struct weights *given = source ? source : &none;
     const size_t inputs = described.d_model * sizeof(float);
+    const size_t q_norm = norm_size(&described, described.heads) * sizeof(float);
+    const size_t k_norm = norm_size(&described, described.kv_heads) * sizeof(float);
     pthread_mutex_lock(&turn);
     const uint64_t pointers[] = {pointer(FLOATS, given->wq, q_width() * inputs, true),
                                  pointer(FLOATS, given->wk, k_width() * inputs, true),
@@ -361,12 +364,16 @@ static int pack_weights(const struct weights *source, void *weights) {
                                  pointer(FLOATS, given->bk, k_width() * sizeof(float), true),
                                  pointer(FLOATS, given->bv, v_width() * sizeof(float), true),
                                  pointer(FLOATS, given->bo, inputs, true),
+                                 pointer(FLOATS, given->q_norm, q_norm, true),
+                                 pointer(FLOATS, given->k_norm, k_norm, true),
+                                 pointer(FLOATS, given->q_norm_bias, q_norm, true),
+                                 pointer(FLOATS, given->k_norm_bias, k_norm, true),
                                  pointer(MEMORY, weights, described.weights_bytes, false)};
     put_buffers(PACK_WEIGHTS);
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < ARRAYS; i++)
         put_number(to, pointers[i]);
     put_number(to, source != NULL);
-    put_number(to, pointers[8]);
+    put_number(to, pointers[ARRAYS]);
     const int status = get_status();
     pthread_mutex_unlock(&turn);
     return status;
@@ -477,6 +484,7 @@ static void expect_twin(const struct kernel *twin) {
 static void take_numbers(const struct kernel *twin) {
     described.rope_offset = twin->rope_offset;
     described.scaling = twin->scaling;
+    described.qk_norm = twin->qk_norm;
     described.cache_reset_long = twin->cache_reset_long ? cache_reset_long : NULL;
 }
 

@@ -55,6 +55,8 @@ const char *cpu_lacks(const char *isa) {
 
 bool has_layer(const struct kernel *kernel) { return kernel->has_layer; }
 bool has_rope(const struct kernel *kernel) { return kernel->has_layer && kernel->rotary_dim; }
+bool has_bare_rope(const struct kernel *kernel) { return has_rope(kernel) && !kernel->qk_norm; }
+bool has_qk_norm(const struct kernel *kernel) { return kernel->qk_norm != NULL; }
 bool switches(const struct kernel *kernel) { return kernel->cache_reset_long != NULL; }
 bool is_not_causal(const struct kernel *kernel) { return !kernel->causal; }
 

@@ -29,6 +29,8 @@ void end_of_test(void);
 
 bool has_layer(const struct kernel *kernel);
 bool has_rope(const struct kernel *kernel);
+bool has_bare_rope(const struct kernel *kernel); /* without a norm */
+bool has_qk_norm(const struct kernel *kernel);
 bool switches(const struct kernel *kernel);
 bool is_not_causal(const struct kernel *kernel);
 

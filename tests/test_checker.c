@@ -82,6 +82,43 @@ static bool unscaled(struct fault *fault) {
     return scaled && fault->problem.n > 1;
 }
 
+/* A norm of which one fact is wrong; false if the kernel has none. */
+static bool other_norm(struct fault *fault, struct qk_norm *norm) {
+    if (!fault->kernel.qk_norm)
+        return false;
+    *norm = *fault->kernel.qk_norm;
+    fault->kernel.qk_norm = norm;
+    return fault->problem.n > 1;
+}
+
+static bool other_type_of_norm(struct fault *fault) {
+    static struct qk_norm norm;
+    const bool applies = other_norm(fault, &norm);
+    norm.layernorm = !norm.layernorm;
+    return applies && fault->kernel.head_dim > 1;
+}
+
+static bool other_unit_offset(struct fault *fault) {
+    static struct qk_norm norm;
+    const bool applies = other_norm(fault, &norm);
+    norm.unit_offset = !norm.unit_offset;
+    return applies;
+}
+
+static bool other_eps(struct fault *fault) {
+    static struct qk_norm norm;
+    const bool applies = other_norm(fault, &norm);
+    norm.eps += 1e-3;
+    return applies;
+}
+
+static bool other_order_of_norm(struct fault *fault) {
+    static struct qk_norm norm;
+    const bool applies = other_norm(fault, &norm);
+    norm.after_rope = !norm.after_rope;
+    return applies && fault->kernel.rotary_dim;
+}
+
 static bool transposed(struct fault *fault) {
     fault->kernel.weights_in_out = !fault->kernel.weights_in_out;
     return fault->kernel.d_model > 1;
@@ -145,6 +182,10 @@ EACH(kernel, checker, layer_faults, has_layer) {
     } faults[] = {{"the other pairs of channels", other_pairs},
                   {"twice theta", other_theta},
                   {"rope without its scaling", unscaled},
+                  {"the other type of norm", other_type_of_norm},
+                  {"a norm's weights off by 1", other_unit_offset},
+                  {"a norm's eps off by 0.001", other_eps},
+                  {"the norm on the other side of rope", other_order_of_norm},
                   {"weights transposed", transposed},
                   {"no output bias", no_bias}};
     const struct kernel *kernel = kernels[target->kernel];

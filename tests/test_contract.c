@@ -314,11 +314,11 @@ EACH(target, contract, pack_weights, has_layer) {
     cr_assert_eq(kernel->pack_weights(NULL, packed), ERROR_NULL);
     cr_assert_eq(kernel->pack_weights(&right, NULL), ERROR_NULL);
     cr_assert_eq(kernel->pack_weights(&right, packed + 4), ERROR_ALIGN);
-    const float *(*const all)[8] = (const float *(*)[8]) & right;
-    for (size_t i = 0; i < 8; i++) {
+    const float *(*const all)[ARRAYS] = (const float *(*)[ARRAYS]) & right;
+    for (size_t i = 0; i < ARRAYS; i++) {
         struct weights bad = right;
         if (!(*all)[i])
-            continue; /* a bias that this kernel has not */
+            continue; /* one that this kernel has not */
         ((const float **)&bad)[i] = NULL;
         cr_assert_eq(kernel->pack_weights(&bad, packed), ERROR_NULL, "%s: weights %zu NULL",
                      label(kernel), i);
@@ -424,6 +424,9 @@ EACH(kernel, contract, sizes, NULL) {
         parameters += q + k + v;
     if (kernel->o_bias)
         parameters += kernel->d_model;
+    if (kernel->qk_norm)
+        parameters += (kernel->qk_norm->bias ? 2 : 1) *
+                      (norm_size(kernel, kernel->heads) + norm_size(kernel, kernel->kv_heads));
     cr_assert_eq(kernel->parameters, kernel->has_layer ? parameters : 0);
     cr_assert_geq(kernel->cache_bytes, kernel->capacity * (k + v) * sizeof(float));
     cr_assert_geq(kernel->kv_bytes_per_token, (k + v) * sizeof(float));

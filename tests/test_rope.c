@@ -31,7 +31,7 @@ static void rotated(const struct kernel *kernel, const float *k, size_t pos, flo
         to[d] = (float)turned[d].value;
 }
 
-EACH(target, rope, keys, has_rope) {
+EACH(target, rope, keys, has_bare_rope) {
     const struct kernel *kernel = selected(target);
     const size_t dim = kernel->head_dim;
     float *k = make(dim, sizeof *k), *want = make(dim, sizeof *want);
@@ -42,7 +42,7 @@ EACH(target, rope, keys, has_rope) {
     for (size_t i = 0; i < count; i++) {
         const size_t mark = guard_mark();
         rotated(kernel, k, list[i], want);
-        key_in_cache(kernel, k, list[i], want, got);
+        key_in_cache(kernel, k, NULL, list[i], want, got);
         guard_release(mark);
         for (size_t j = 0; j < kernel->kv_heads * dim; j++) {
             const double off = fabs(got[j] - (double)want[j % dim]);
@@ -53,7 +53,7 @@ EACH(target, rope, keys, has_rope) {
 }
 
 /* Queries at far positions, against all but unreachable keys and a few near ones. */
-EACH(target, rope, queries, has_rope) {
+EACH(target, rope, queries, has_bare_rope) {
     const struct kernel *kernel = selected(target);
     const size_t dim = kernel->head_dim, q_width = kernel->heads * dim;
     const size_t k_width = kernel->kv_heads * dim, near = 4;
@@ -118,7 +118,7 @@ EACH(target, rope, switch_of_length, switches) {
 }
 
 /* At position 0 nothing turns: the layer's cache is as good as one that got the key itself. */
-EACH(target, rope, position_0, has_rope) {
+EACH(target, rope, position_0, has_bare_rope) {
     const struct kernel *kernel = selected(target);
     if (kernel->rope_offset || (kernel->scaling && kernel->scaling->attention_factor != 1))
         return; /* something does */
@@ -127,7 +127,7 @@ EACH(target, rope, position_0, has_rope) {
     if (kernel->capacity < 2)
         return;
     fill_mixed(k, kernel->head_dim, 10, 1);
-    key_in_cache(kernel, k, 0, k, got);
+    key_in_cache(kernel, k, NULL, 0, k, got);
     for (size_t i = 0; i < kernel->kv_heads * kernel->head_dim; i++)
         cr_assert_eq(got[i], (double)k[i % kernel->head_dim], "%s: channel %zu is %.9g, was %.9g",
                      label(kernel), i, got[i], (double)k[i % kernel->head_dim]);

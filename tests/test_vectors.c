@@ -73,12 +73,13 @@ static bool takes_attention(const struct kernel *kernel, const json_t *in) {
     const size_t width = (kernel->heads + kernel->kv_heads) * kernel->head_dim +
                          kernel->kv_heads * kernel->v_head_dim;
     return same_heads(kernel, in) && n_q <= kernel->capacity && n_kv <= kernel->capacity &&
-           (!rope || (kernel->has_layer && same_rope(kernel, rope) && kernel->d_model == width)) &&
+           (!rope || (kernel->has_layer && !kernel->qk_norm && same_rope(kernel, rope) &&
+                      kernel->d_model == width)) &&
            (!kernel->exact || n_q <= n_kv);
 }
 
 static bool takes_key(const struct kernel *kernel, const json_t *in) {
-    return kernel->has_layer && kernel->head_dim == size_of(in, "head_dim") &&
+    return kernel->has_layer && !kernel->qk_norm && kernel->head_dim == size_of(in, "head_dim") &&
            same_rope(kernel, json_object_get(in, "rope")) && kernel->capacity > 1 &&
            kernel->capacity > size_of(in, "pos");
 }
@@ -86,13 +87,25 @@ static bool takes_key(const struct kernel *kernel, const json_t *in) {
 static bool takes_layer(const struct kernel *kernel, const json_t *in) {
     return kernel->has_layer && same_heads(kernel, in) &&
            kernel->d_model == size_of(in, "d_model") && kernel->qkv_bias && kernel->o_bias &&
-           !kernel->rotary_dim && kernel->capacity >= size_of(in, "n");
+           !kernel->rotary_dim && !kernel->qk_norm && kernel->capacity >= size_of(in, "n");
+}
+
+/* The norm of a key, whose channels repeat those of the case. */
+static bool takes_norm(const struct kernel *kernel, const json_t *in) {
+    const size_t count = json_array_size(json_object_get(in, "x"));
+    const struct qk_norm *norm = kernel->qk_norm;
+    return norm && norm->layernorm == json_boolean_value(json_object_get(in, "layernorm")) &&
+           norm->eps == json_number_value(json_object_get(in, "eps")) && kernel->capacity > 1 &&
+           kernel->head_dim % count == 0;
 }
 
 static const struct {
     const char *file;
     bool (*takes)(const struct kernel *kernel, const json_t *in);
-} files[] = {{"attention", takes_attention}, {"rope", takes_key}, {"layer", takes_layer}};
+} files[] = {{"attention", takes_attention},
+             {"rope", takes_key},
+             {"layer", takes_layer},
+             {"norm", takes_norm}};
 
 /* No vector is left out because a spec went missing. */
 Test(vectors, all_have_a_kernel) {
@@ -298,7 +311,7 @@ EACH(target, vectors, attention, NULL) {
 
 /* ---- rope, layer ---- */
 
-EACH(target, vectors, rope, has_rope) {
+EACH(target, vectors, rope, has_bare_rope) {
     const struct kernel *kernel = selected(target);
     size_t index;
     json_t *cases = load("rope"), *in;
@@ -309,13 +322,46 @@ EACH(target, vectors, rope, has_rope) {
         const float *k = tensor(in, "k", kernel->head_dim);
         const float *want = tensor(in, "want", kernel->head_dim);
         double *got = make(kernel->kv_heads * kernel->head_dim, sizeof *got);
-        key_in_cache(kernel, k, size_of(in, "pos"), want, got);
+        key_in_cache(kernel, k, NULL, size_of(in, "pos"), want, got);
         for (size_t i = 0; i < kernel->kv_heads * kernel->head_dim; i++) {
             const double wanted = (double)want[i % kernel->head_dim];
             cr_assert_leq(fabs(got[i] - wanted), 1e-6 * fmax(1, fabs(wanted)),
                           "%s %s: [%zu] is %.9g, not %.9g", label(kernel), id_of(in), i, got[i],
                           wanted);
         }
+        guard_release(mark);
+    }
+}
+
+/* `count` numbers of a case as the channels of a head, over and over. */
+static float *repeated(const struct kernel *kernel, const json_t *in, const char *key,
+                       size_t count) {
+    const float *once = tensor(in, key, count);
+    float *made = make(kernel->head_dim, sizeof *made);
+    for (size_t d = 0; d < kernel->head_dim; d++)
+        made[d] = once[d % count];
+    return made;
+}
+
+/* At position 0, where nothing turns. */
+EACH(target, vectors, norm, has_qk_norm) {
+    const struct kernel *kernel = selected(target);
+    size_t index;
+    json_t *cases = load("norm"), *in;
+    json_array_foreach(cases, index, in) {
+        if (!takes_norm(kernel, in))
+            continue;
+        const size_t mark = guard_mark(), count = json_array_size(json_object_get(in, "x"));
+        const float *x = repeated(kernel, in, "x", count),
+                    *w = repeated(kernel, in, "weight", count);
+        const float *want = repeated(kernel, in, "want", count);
+        const double tolerance = json_number_value(json_object_get(in, "tolerance"));
+        double *got = make(kernel->kv_heads * kernel->head_dim, sizeof *got);
+        key_in_cache(kernel, x, w, 0, want, got);
+        for (size_t i = 0; i < kernel->kv_heads * kernel->head_dim; i++)
+            cr_assert_leq(fabs(got[i] - (double)want[i % kernel->head_dim]), tolerance,
+                          "%s %s: [%zu] is %.9g, not %.9g", label(kernel), id_of(in), i, got[i],
+                          (double)want[i % kernel->head_dim]);
         guard_release(mark);
     }
 }

@@ -82,6 +82,7 @@ return _mm_cvtss_f32(_mm_add_ss(z, _mm_movehdup_ps(z)));]],
         mul = "_mm512_mul_ps($1, $2)",
         add = "_mm512_add_ps($1, $2)",
         sub = "_mm512_sub_ps($1, $2)",
+        sqrt = "_mm512_sqrt_ps($1)",
         max = "_mm512_max_ps($1, $2)",
         round_even =
             "_mm512_roundscale_ps($1, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)",

@@ -56,6 +56,7 @@ for index, bits in ipairs { 128, 256, 512 } do
             mul = op("vfmul_vv_" .. f, "$1, $2"),
             add = op("vfadd_vv_" .. f, "$1, $2"),
             sub = op("vfsub_vv_" .. f, "$1, $2"),
+            sqrt = op("vfsqrt_v_" .. f, "$1"),
             max = op("vfmax_vv_" .. f, "$1, $2"),
             shift_exponent = ("__riscv_vreinterpret_v_%s_%s(%s)"):format(u, f,
                 op("vsll_vx_" .. u, ("__riscv_vreinterpret_v_%s_%s($1), 23"):format(f, u))),

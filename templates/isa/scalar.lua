@@ -41,6 +41,25 @@ __asm__("" : "+m"(product));
 return product;]],
 }
 
+local root = {
+    name = "root",
+    gives = "float",
+    takes = "float x",
+    about = "The square root, rounded, of x >= 2^-126: in integers, since there is no libm. "
+        .. "The root of 50 bits\n * has 25, and is never halfway between two floats.",
+    body = [[
+const uint32_t bits = $to_bits(x), exponent = bits >> 23;
+const uint32_t mantissa = (bits & 0x7fffffu) | 0x800000u;
+const uint64_t square = (uint64_t)mantissa << (exponent % 2 == 1 ? 25 : 26);
+uint64_t root = 0;
+if (exponent >= 0xffu || exponent == 0) /* infinity, NaN, what never comes */
+    return x;
+for (uint64_t bit = 1u << 24; bit > 0; bit >>= 1)
+    if ((root | bit) * (root | bit) <= square)
+        root |= bit;
+return $from_bits((((exponent + 127u) / 2 - 1) << 23) + (uint32_t)((root + 1) >> 1));]],
+}
+
 local function set(id, order, about, first, fma, mul)
     return {
         id = id,
@@ -76,6 +95,7 @@ local function set(id, order, about, first, fma, mul)
                 about = "The float of 32 bits.",
                 body = "float x;\nmemcpy(&x, &bits, sizeof x);\nreturn x;",
             },
+            root,
         },
         ops = {
             zero = "0.0f",
@@ -87,6 +107,7 @@ local function set(id, order, about, first, fma, mul)
             mul = mul,
             add = "$1 + $2",
             sub = "$1 - $2",
+            sqrt = "$root($1)",
             max = "($1 > $2 ? $1 : $2)",
             shift_exponent = "$from_bits($to_bits($1) << 23)",
             zero_below = "($2 < $3 ? 0.0f : $1)",

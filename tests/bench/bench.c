@@ -230,11 +230,8 @@ static void run_pieces(struct contender *self) {
     own->parts->project(WK, own->weights, own->x, task->n, k);
     own->parts->project(WV, own->weights, own->x, task->n, v);
     at[1] = seconds();
-    if (own->parts->rotate) {
-        const size_t length = task->pos + task->n;
-        own->parts->rotate(own->q, task->n, kernel->heads, task->pos, length);
-        own->parts->rotate(k, task->n, kernel->kv_heads, task->pos, length);
-    }
+    if (own->parts->prepare)
+        own->parts->prepare(own->weights, own->q, k, task->n, task->pos);
     at[2] = seconds();
     if (task->cached) {
         expect(self, kernel->cache_append(own->cache, task->pos, task->n, k, v));
@@ -464,7 +461,7 @@ static void report(struct field *field, struct subject *own, const struct task *
         double sum = 0;
         for (size_t i = 0; i < PIECES; i++) {
             sum += pieces[i].best;
-            if (i == ROTATE && !own->parts->rotate)
+            if (i == ROTATE && !own->parts->prepare)
                 continue;
             struct row *row = add_row(&pieces[i], names[i]);
             row->flops = flops[i];
@@ -614,12 +611,20 @@ static struct weights make_weights(const struct kernel *kernel) {
     }
     if (kernel->o_bias)
         made.bo = filled(inputs, 1);
+    if (kernel->qk_norm) { /* as many as any norm has */
+        made.q_norm = filled(q_width(kernel), 1);
+        made.k_norm = filled(k_width(kernel), 1);
+        made.q_norm_bias = filled(q_width(kernel), 1);
+        made.k_norm_bias = filled(k_width(kernel), 1);
+    }
     return made;
 }
 
 static void free_weights(const struct weights *weights) {
-    const float *all[] = {weights->wq, weights->wk, weights->wv, weights->wo,
-                          weights->bq, weights->bk, weights->bv, weights->bo};
+    const float *all[] = {weights->wq,     weights->wk,          weights->wv,
+                          weights->wo,     weights->bq,          weights->bk,
+                          weights->bv,     weights->bo,          weights->q_norm,
+                          weights->k_norm, weights->q_norm_bias, weights->k_norm_bias};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free((void *)all[i]);
 }

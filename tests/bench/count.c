@@ -151,6 +151,16 @@ static count projection_fmas(size_t n, size_t inputs, size_t outputs) {
     return (count)n * inputs * up(outputs, plan.panel) / plan.lanes;
 }
 
+/* Of the norm of one row with so many heads. */
+static count norm_fmas(const struct kernel *kernel, size_t heads) {
+    const struct qk_norm *norm = kernel->qk_norm;
+    if (!norm)
+        return 0;
+    const size_t width = kernel->head_dim * (norm->full ? heads : 1),
+                 vectors = norm->full ? 1 : heads;
+    return (count)vectors * up(width, SUMS) / plan.lanes * (norm->bias ? 2 : 1);
+}
+
 static count layer_fmas(const struct kernel *kernel, size_t pos, size_t n) {
     const size_t q = kernel->heads * kernel->head_dim, k = kernel->kv_heads * kernel->head_dim;
     const size_t v = kernel->kv_heads * kernel->v_head_dim;
@@ -159,6 +169,7 @@ static count layer_fmas(const struct kernel *kernel, size_t pos, size_t n) {
     return projection_fmas(n, width, q) + projection_fmas(n, width, k) +
            projection_fmas(n, width, v) + projection_fmas(n, o, width) +
            (count)n * 2 * turned * (kernel->heads + kernel->kv_heads) +
+           n * (norm_fmas(kernel, kernel->heads) + norm_fmas(kernel, kernel->kv_heads)) +
            attention_fmas(kernel, pos, n, pos + n);
 }
 
@@ -194,7 +205,8 @@ static bool count_calls(const struct kernel *kernel) {
     if (kernel->has_layer) {
         const size_t largest = (kernel->heads * kernel->head_dim + out_width) * kernel->d_model;
         float *zero = room(largest * sizeof *zero);
-        const struct weights source = {zero, zero, zero, zero, zero, zero, zero, zero};
+        const struct weights source = {zero, zero, zero, zero, zero, zero,
+                                       zero, zero, zero, zero, zero, zero};
         if (kernel->pack_weights(&source, weights) != OK)
             fail("the weights cannot be packed");
         free(zero);

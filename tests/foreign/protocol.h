@@ -35,7 +35,7 @@ enum request {
     CACHE_RESET_LONG,
     CACHE_APPEND,
     CACHE_ATTENTION,
-    PACK_WEIGHTS, /* the eight arrays, whether there is a source; weights */
+    PACK_WEIGHTS, /* the arrays, whether there is a source; weights */
     LAYER,
     REQUESTS
 };

@@ -300,6 +300,8 @@ Test(files, every_shape_of_spec_survives_the_round_trip) {
         "tile={query_rows=12}",
         "causal=false",
         "d_model=24",
+        "qk_norm={type='rmsnorm', width='full', unit_offset=true}",
+        "qk_norm={type='layernorm', bias=true, weights='per_head', order='after_rope', eps=0.5}",
         "rope={offset=3, scaling={type='linear', factor=2}}",
         "rope={scaling={type='yarn', factor=4, mscale=1, mscale_all_dim=0.5, "
         "original_max_position_embeddings=8, truncate=false}}",
