@@ -178,7 +178,7 @@ local function manifest(shape, env, origin, files)
     end
     local body = {
         name = shape.name, spec = origin.spec_text, shape = shape, memory = env.memory,
-        plan = sets, files = listed,
+        plan = sets, files = listed, stack_bytes = plan.STACK_BYTES,
     }
     body.attnc = {
         version = attnc.version, command = origin.command,

@@ -19,6 +19,8 @@ plan.VALUE_PANEL = 64
 plan.VALUE_PAD = 16
 plan.ALIGN = 64
 plan.MAX_THREADS = 256
+-- Stack that no written function exceeds; the tests hold the compilers to it.
+plan.STACK_BYTES = 16 << 10
 -- Rows that decode takes as one: above, even one key tile's reading is hidden by multiplying.
 plan.MAX_DECODE_ROWS = 16
 -- Score rows are padded by one cache line: rows at a stride of 4 KiB would fall into one L1 set.

@@ -9,7 +9,8 @@ $ local rope = shape.rope
  * Conventions
  *   Arrays are dense, row-major, float; they need no alignment beyond a float's. `cache`, `weights`
  *   and `scratch` are the caller's memory, aligned to ${NAME}_ALIGN bytes. Nothing is allocated, no
- *   thread is started, no variable is kept but the choice of the instruction set.
+ *   thread is started, no variable is kept but the choice of the instruction set. No function takes
+ *   more than ${plan.STACK_BYTES} bytes of stack.
  *   scores    ${float_text(shape.scale)} * <q, k>
 $ if shape.causal then
  *   visible   key j to the query at position i if j <= i; positions count from 0 over the whole
