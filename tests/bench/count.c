@@ -1,11 +1,11 @@
-/* Counts the vector multiply-adds of whole calls, and compares with what the manifest's tiles come
- * to: no more, no less. Linked with kernels that were compiled with count.h.
+/* Counts the vector multiply-adds of whole calls, and compares with what the plan's tiles come to:
+ * no more, no less. Linked with a kernel whose instruction sets count in fma_count, and compiled
+ * with the plans (plans.c) beside it.
  *
- *     count MANIFEST
+ *     count ISA...
  *
  * Prints a line for each call that differs, and one for each instruction set; the exit status is 1
  * if a call differs. */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +19,22 @@ typedef unsigned long long count;
 enum { BLOCK = 512, KEY_TILE = 32, SUMS = 16, TILES = 64, MOST_ROWS = 256 };
 
 /* What the plan says of one instruction set. */
-static struct plan {
-    size_t lanes, query_rows, tiles, panel;
+struct plan {
+    const char *isa;
+    size_t lanes, query_rows, panel;
+    size_t exp2; /* multiply-adds of one exp2 */
+    size_t tiles;
     struct tile {
         size_t rows, wide, narrow; /* vectors of keys */
         bool decode_only;
     } tile[TILES]; /* rows fall */
-    size_t exp2;   /* multiply-adds of one exp2 */
-} plan;
+};
+static const struct plan plans[] = {
+#include "plans.inc"
+};
+enum { PLANS = sizeof plans / sizeof *plans };
+
+static struct plan plan; /* of the instruction set in use */
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 static size_t up(size_t a, size_t step) { return (a + step - 1) / step * step; }
@@ -44,43 +52,13 @@ static void *room(size_t bytes) {
     return memory;
 }
 
-static size_t number(const json_t *object, const char *name) {
-    const json_t *value = json_object_get(object, name);
-    if (!json_is_integer(value)) {
-        fprintf(stderr, "count: the manifest's plan lacks '%s'\n", name);
-        exit(1);
-    }
-    return (size_t)json_integer_value(value);
-}
-
-static void read_plan(const json_t *manifest, const char *isa) {
-    size_t i, j;
-    json_t *set, *tile;
-    json_array_foreach(json_object_get(manifest, "plan"), i, set) {
-        if (strcmp(json_string_value(json_object_get(set, "isa")), isa) != 0)
-            continue;
-        const json_t *tiles = json_object_get(set, "tiles");
-        plan = (struct plan){.lanes = number(set, "lanes"),
-                             .query_rows = number(set, "query_rows"),
-                             .panel = number(set, "panel"),
-                             .tiles = json_array_size(tiles)};
-        if (!plan.tiles || plan.tiles > TILES)
-            fail("the manifest's plan lacks 'tiles'");
-        json_array_foreach(tiles, j, tile) {
-            plan.tile[j].rows = number(tile, "rows");
-            if (!plan.tile[j].rows || plan.tile[j].rows > MOST_ROWS)
-                fail("a tile of the plan has no rows, or too many");
-            plan.tile[j].decode_only = json_is_true(json_object_get(tile, "decode_only"));
-            if (plan.tile[j].decode_only) /* it takes whole key tiles */
-                continue;
-            plan.tile[j].wide = number(tile, "wide");
-            plan.tile[j].narrow = number(tile, "narrow");
+static void take_plan(const char *isa) {
+    for (size_t i = 0; i < PLANS; i++)
+        if (strcmp(plans[i].isa, isa) == 0) {
+            plan = plans[i];
+            return;
         }
-        /* five steps of a polynomial, and one more where 2^n is a product */
-        plan.exp2 = strcmp(isa, "avx512") == 0 ? 5 : 6;
-        return;
-    }
-    fail("the manifest has no plan for an instruction set that runs");
+    fail("the manifest has no plan for an instruction set");
 }
 
 /* ---- what the tiles come to ---- */
@@ -238,24 +216,18 @@ static bool count_calls(const struct kernel *kernel) {
 }
 
 int main(int argc, char **argv) {
-    static const char *const isas[] = {"avx2", "avx512"};
-    json_error_t error;
-    json_t *manifest = argc == 2 ? json_load_file(argv[1], 0, &error) : NULL;
-    if (!manifest)
-        fail("give the manifest of the kernel");
     bool good = true;
-    for (size_t i = 0; i < sizeof isas / sizeof *isas; i++) {
-        if (kernels[0]->use_isa(isas[i]) != OK) {
-            printf("skip %s: not written, or not for this CPU\n", isas[i]);
+    for (int i = 1; i < argc; i++) {
+        if (kernels[0]->use_isa(argv[i]) != OK) {
+            printf("skip count %s %s: this CPU does not run it\n", kernels[0]->name, argv[i]);
             continue;
         }
-        read_plan(manifest, isas[i]);
+        take_plan(argv[i]);
         total = 0;
         const bool same = count_calls(kernels[0]);
         good = good && same;
         printf("%s %s %s: %llu vector multiply-adds%s\n", same ? "pass" : "FAIL", kernels[0]->name,
-               isas[i], total, same ? ", as planned" : "");
+               argv[i], total, same ? ", as planned" : "");
     }
-    json_decref(manifest);
     return good ? 0 : 1;
 }
