@@ -112,7 +112,7 @@ local function title(shape)
     return ("%s: %s, %d query heads, %d KV heads, head_dim %d%s, %s %d positions%s"):format(
         shape.name, kind, shape.heads, shape.kv_heads, shape.head_dim,
         shape.v_head_dim ~= shape.head_dim and (" (values %d)"):format(shape.v_head_dim) or "",
-        shape.exact and "exactly" or "up to", shape.capacity, shape.causal and ", causal" or "")
+        shape.exact and "exactly" or "up to", shape.capacity, plan.sees(shape))
 end
 
 local function kernel_text(shape, env, isa)

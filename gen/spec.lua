@@ -74,6 +74,11 @@ spec.fields = {
     field("isa", "isa", "required", "instruction sets, one file each", "target targets arch simd"),
     field("boolean", "causal", "false", "a query sees its own position and earlier ones only",
         "is_causal autoregressive"),
+    ranged("integer", "window", 0, POSITIONS, "0",
+        "a query at position i sees key j only if i - j < window; 0: no such limit",
+        "sliding_window window_size window_left"),
+    ranged("integer", "window_right", 0, POSITIONS, "0",
+        "and only if j - i < window_right, where attention is not causal; 0: no such limit", ""),
     ranged("number", "scale", 1e-30, 1e30, "1 / sqrt(head_dim)", "factor of the scores",
         "softmax_scale sm_scale"),
     group("rope", "none", "rotary positions on q and k", "rotary rope_theta rope_parameters", {
@@ -101,8 +106,6 @@ spec.fields = {
         ranged("integer", "project_rows", 1, 16, "by plan", "rows of a projection tile"),
     }),
     field("unroll", "unroll", '"full"', "steps of head_dim in one loop body"),
-    unbuilt("window", 0, "see the last keys only", "sliding_window"),
-    unbuilt("window_right", 0, "see the next keys only"),
     unbuilt("softcap", 0, "c * tanh(s / c)", "attn_logit_softcapping"),
     unbuilt("sinks", false, "a logit for each head in the denominator"),
     unbuilt("mask", "none", "a mask or bias for each query and key"),
@@ -515,6 +518,8 @@ local function complete(given, source)
     shape.seq, shape.max_seq = nil, nil
 
     shape.causal = shape.causal or false
+    shape.window = shape.window or 0
+    shape.window_right = not shape.causal and shape.window_right or 0 -- causal says more
     shape.scale = shape.scale or 1 / math.sqrt(shape.head_dim)
     shape.qkv_bias = shape.qkv_bias or false
     shape.o_bias = shape.o_bias or false
@@ -702,6 +707,8 @@ function spec.canonical(shape)
         max_seq = not shape.exact and shape.capacity or nil,
         isa = #shape.isa == 1 and shape.isa[1] or shape.isa,
         causal = shape.causal or nil,
+        window = shape.window > 0 and shape.window or nil,
+        window_right = shape.window_right > 0 and shape.window_right or nil,
         scale = shape.scale ~= 1 / math.sqrt(shape.head_dim) and shape.scale or nil,
         rope = shape.rope,
         qkv_bias = shape.qkv_bias or nil,

@@ -11,9 +11,20 @@ $ local rope = shape.rope
  *   and `scratch` are the caller's memory, aligned to ${NAME}_ALIGN bytes. Nothing is allocated, no
  *   thread is started, no variable is kept but the choice of the instruction set.
  *   scores    ${float_text(shape.scale)} * <q, k>
-$ if shape.causal then
- *   visible   key j to the query at position i if j <= i; positions count from 0 over the whole
- *             sequence
+$ local conditions = {}
+$ if shape.causal then conditions[1] = "j <= i" end
+$ if shape.window > 0 then
+$   conditions[#conditions + 1] = ("i - j < %d"):format(shape.window)
+$ end
+$ if shape.window_right > 0 then
+$   conditions[#conditions + 1] = ("j - i < %d"):format(shape.window_right)
+$ end
+$ if #conditions > 0 then
+ *   visible   key j to the query at position i if ${table.concat(conditions, " and ")}; positions count from 0 over
+ *             the whole sequence
+$   if shape.window > 0 or shape.window_right > 0 then
+ *   window    ${shape.window > 0 and ("%d keys up to the own one, which counts"):format(shape.window) or ""}${shape.window > 0 and shape.window_right > 0 and "; " or ""}${shape.window_right > 0 and ("%d keys from the own one on, which counts"):format(shape.window_right) or ""}
+$   end
 $ else
  *   visible   every key to every query
 $ end
@@ -66,6 +77,8 @@ extern "C" {
 #define ${NAME}_CAPACITY ${shape.capacity} /* positions */
 #define ${NAME}_EXACT ${shape.exact and 1 or 0} /* 1: without a cache, always exactly so many */
 #define ${NAME}_CAUSAL ${shape.causal and 1 or 0}
+#define ${NAME}_WINDOW ${shape.window} /* keys up to the own one; 0: all */
+#define ${NAME}_WINDOW_RIGHT ${shape.window_right} /* keys from the own one on; 0: all */
 #define ${NAME}_SCALE ${float_text(shape.scale)}
 #define ${NAME}_HAS_LAYER ${layer and 1 or 0}
 #define ${NAME}_QKV_BIAS ${shape.qkv_bias and 1 or 0}
@@ -135,7 +148,7 @@ typedef struct ${name}_pool {
 $ if shape.exact then
  * n_q and n_kv must be ${shape.capacity}.
 $ else
- * n_q, n_kv <= ${shape.capacity}. Query i stands at position n_kv - n_q + i${shape.causal and " (negative: it sees no key)" or ""}.
+ * n_q, n_kv <= ${shape.capacity}. Query i stands at position n_kv - n_q + i${layout.reach == 1 and " (negative: it sees no key)" or ""}.
 $ end
  *   scratch  ${NAME}_SCRATCH_BYTES, or _FOR(pool->threads); its contents before and after mean nothing
  * NULL, RANGE, ALIGN, CPU. */
@@ -161,7 +174,7 @@ ${NAME}_API int ${name}_cache_append(void *cache, size_t pos, size_t n, const fl
  *   q [n][${shape.heads}][${shape.head_dim}], out [n][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; out may be q" or ""}
  *   scratch  ${NAME}_CACHE_SCRATCH_BYTES, or _FOR(pool->threads)
 $ if not shape.causal then
- * Every query sees all positions held.
+ * ${shape.window == 0 and shape.window_right == 0 and "Every query sees all positions held." or "A query sees what the cache holds of its window."}
 $ end
  * NULL, RANGE, ALIGN, CACHE, CPU. */
 ${NAME}_API int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float *q, float *out,

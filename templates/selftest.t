@@ -205,16 +205,16 @@ static double exponential(double x)
     return sum + 1.0;
 }
 
-/* One query head over the first `visible` keys; weights[visible] and variances[visible] are room. */
+/* One query head over the keys first .. end - 1; weights[end] and variances[end] are room. */
 static void reference_head(const estimate *query, const estimate *k, const estimate *v,
-                           size_t visible, size_t kv_head, double *weights, double *variances,
-                           estimate *out)
+                           size_t first, size_t end, size_t kv_head, double *weights,
+                           double *variances, estimate *out)
 {
     const double scale = ${NAME}_SCALE;
-    const double adding = (double)visible / 16.0 + 16.0; /* roundings of the denominator */
+    const double adding = (double)(end - first) / 16.0 + 16.0; /* roundings of the denominator */
     double most = 0.0, total = 0.0;
     size_t j, d;
-    for (j = 0; j < visible; j++) {
+    for (j = first; j < end; j++) {
         const estimate *key = k + j * K_ROW + kv_head * HEAD_DIM;
         double sum = 0.0, variance = 0.0;
         for (d = 0; d < HEAD_DIM; d++) {
@@ -225,9 +225,9 @@ static void reference_head(const estimate *query, const estimate *k, const estim
         }
         weights[j] = sum;
         variances[j] = variance;
-        most = j == 0 ? sum : MAX(most, sum);
+        most = j == first ? sum : MAX(most, sum);
     }
-    for (j = 0; j < visible; j++) {
+    for (j = first; j < end; j++) {
         const double below = weights[j] - most;
         weights[j] = exponential(below);
         variances[j] += below * below + 16.0; /* s - m rounds, and exp2 is good to a few u */
@@ -235,12 +235,12 @@ static void reference_head(const estimate *query, const estimate *k, const estim
     }
     for (d = 0; d < V_HEAD_DIM; d++) {
         double sum = 0.0, variance = 0.0;
-        for (j = 0; j < visible; j++)
+        for (j = first; j < end; j++)
             sum += weights[j] / total * v[j * V_ROW + kv_head * V_HEAD_DIM + d].value;
         out[d].value = sum;
         variance = adding * sum * sum;
         sum = 0.0;
-        for (j = 0; j < visible; j++) {
+        for (j = first; j < end; j++) {
             const estimate channel = v[j * V_ROW + kv_head * V_HEAD_DIM + d];
             const double weight = weights[j] / total;
             const double pull = weight * (channel.value - out[d].value);
@@ -256,12 +256,15 @@ static void reference_head(const estimate *query, const estimate *k, const estim
 static void reference_row(const estimate *q, const estimate *k, const estimate *v, size_t i,
                           size_t n_q, size_t n_kv, estimate *out)
 {
-    const size_t up_to = n_kv + i + 1 > n_q ? n_kv + i + 1 - n_q : 0;
-    const size_t visible = ${NAME}_CAUSAL ? up_to : n_kv;
+    const size_t right = ${NAME}_CAUSAL ? 1 : ${NAME}_WINDOW_RIGHT, left = ${NAME}_WINDOW;
+    const size_t up_to = n_kv + i + right > n_q ? n_kv + i + right - n_q : 0;
+    const size_t end = right > 0 ? MIN(up_to, n_kv) : n_kv;
+    const size_t before = n_q + left; /* the first key is n_kv + i + 1 - before */
+    const size_t first = left > 0 && n_kv + i + 1 > before ? n_kv + i + 1 - before : 0;
     double *weights = (double *)allocate(2 * n_kv * sizeof(double));
     size_t h;
     for (h = 0; h < HEADS; h++)
-        reference_head(q + i * Q_ROW + h * HEAD_DIM, k, v, visible, h * KV_HEADS / HEADS, weights,
+        reference_head(q + i * Q_ROW + h * HEAD_DIM, k, v, first, end, h * KV_HEADS / HEADS, weights,
                        weights + n_kv, out + h * V_HEAD_DIM);
     free(weights);
 }
@@ -721,7 +724,11 @@ static double seconds(void)
 static void print_speed(void)
 {
     const size_t n = ${NAME}_EXACT ? CAPACITY : MIN(CAPACITY, (size_t)1024);
-    const double pairs = ${NAME}_CAUSAL ? 0.5 * (double)n * (double)(n + 1) : (double)n * (double)n;
+    const size_t left = ${NAME}_WINDOW > 0 ? MIN(${NAME}_WINDOW, n) : n;
+    const size_t right = ${NAME}_CAUSAL ? 1 : ${NAME}_WINDOW_RIGHT > 0 ? MIN(${NAME}_WINDOW_RIGHT, n) : n;
+    /* each sees `left` keys up to its own and `right` from it on, but at the ends */
+    const double pairs = (double)n * (double)(left + right - 1) -
+                         0.5 * ((double)left * (double)(left - 1) + (double)right * (double)(right - 1));
     block scratch = block_new(${NAME}_SCRATCH_BYTES);
     float *q = random_floats(n * Q_ROW, 2.0f, 1), *k = random_floats(n * K_ROW, 1.0f, 2);
     float *v = random_floats(n * V_ROW, 1.0f, 3), *out = floats(n * O_ROW);

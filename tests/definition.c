@@ -43,10 +43,10 @@ static FAST_FMA void add_scaled(bool fused, float *sums, float p, const float *v
         sums[i] = multiply_add(fused, p, v[i], sums[i]);
 }
 
-/* One row of one head: q [head_dim], sees `len` keys; k and v at the row's KV head, a position
- * every k_step and v_step floats. */
+/* One row of one head: q [head_dim], sees the keys of `view`; k and v at the row's KV head, a
+ * position every k_step and v_step floats. */
 static void attend_row(const struct kernel *kernel, const float *q, const float *k, size_t k_step,
-                       const float *v, size_t v_step, size_t len, float *out) {
+                       const float *v, size_t v_step, const struct view *view, float *out) {
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
     const bool fused = is_fused(kernel);
     const float factor = (float)(kernel->scale * 1.44269504088896340736);
@@ -55,11 +55,12 @@ static void attend_row(const struct kernel *kernel, const float *q, const float 
         scaled[d] = q[d] * factor;
     memset(out, 0, v_dim * sizeof *out);
 
-    for (size_t first = 0; first < len; first += BLOCK) {
-        const size_t count = len - first < BLOCK ? len - first : BLOCK;
+    for (size_t block = view->first / BLOCK * BLOCK; block < view->end; block += BLOCK) {
+        const size_t first = block < view->first ? view->first - block : 0;
+        const size_t end = view->end - block < BLOCK ? view->end - block : BLOCK;
         float most = m, sums[LANES] = {0};
-        for (size_t j = 0; j < count; j++) {
-            s[j] = dot(fused, scaled, k + (first + j) * k_step, dim);
+        for (size_t j = first; j < end; j++) {
+            s[j] = dot(fused, scaled, k + (block + j) * k_step, dim);
             if (s[j] > most)
                 most = s[j];
         }
@@ -67,15 +68,15 @@ static void attend_row(const struct kernel *kernel, const float *q, const float 
         m = most;
         for (size_t d = 0; d < v_dim; d++)
             out[d] = out[d] * a;
-        for (size_t j = 0; j < count; j++) {
+        for (size_t j = first; j < end; j++) {
             const float p = exp2_defined(fused, s[j] - m);
             sums[j % LANES] = sums[j % LANES] + p;
-            add_scaled(fused, out, p, v + (first + j) * v_step, v_dim);
+            add_scaled(fused, out, p, v + (block + j) * v_step, v_dim);
         }
         for (size_t i = 0; i < LANES; i++)
             l[i] = multiply_add(fused, l[i], a, sums[i]);
     }
-    if (!len)
+    if (view->first == view->end)
         return;
     for (size_t width = LANES / 2; width; width /= 2)
         for (size_t i = 0; i < width; i++)
@@ -86,13 +87,13 @@ static void attend_row(const struct kernel *kernel, const float *q, const float 
 }
 
 void definition_attention(const struct kernel *kernel, const float *q, const float *k,
-                          const float *v, size_t rows, const size_t *lens, float *out) {
+                          const float *v, size_t rows, const struct view *views, float *out) {
     const size_t heads = kernel->heads, kv_heads = kernel->kv_heads;
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
     for (size_t row = 0; row < rows * heads; row++) {
         const size_t kv_head = row % heads * kv_heads / heads;
         attend_row(kernel, q + row * dim, k + kv_head * dim, kv_heads * dim, v + kv_head * v_dim,
-                   kv_heads * v_dim, lens[row / heads], out + row * v_dim);
+                   kv_heads * v_dim, &views[row / heads], out + row * v_dim);
     }
 }
 

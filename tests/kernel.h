@@ -31,6 +31,7 @@ struct weights {
 struct kernel {
     const char *name, *isas, *unfused; /* ids, separated by spaces: all, and those without fma */
     size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim;
+    size_t window, window_right; /* 0: none */
     double scale, rope_theta;
     bool exact, causal, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
     size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;
@@ -48,6 +49,12 @@ struct kernel {
                  void *scratch, const struct pool *pool); /* NULL without a layer */
     const char *(*isa)(void);
     int (*use_isa)(const char *isa);
+};
+
+/* The keys that a row sees: first .. end - 1; the row stands at `position`. */
+struct view {
+    ptrdiff_t position;
+    size_t first, end;
 };
 
 /* Whether the instruction set in use multiplies and adds in one rounding. */

@@ -248,6 +248,9 @@ bool attention_fits(const struct problem *problem, const struct way *way) {
     if (way->in_place && kernel->head_dim != kernel->v_head_dim)
         return false;
     const bool all = problem->rows == kernel->capacity && !way->chunk;
+    /* without a cache, the last query stands at the last key */
+    if (!way->cache && way->chunk && knows_positions(kernel) && !kernel->causal)
+        return false;
     return way->cache || !kernel->exact || all;
 }
 
@@ -395,17 +398,33 @@ void run_layer(const struct problem *problem, const struct way *way, float *y) {
 
 /* ---- what must come out ---- */
 
-/* The number of keys that each of the checked rows sees. */
-static size_t *visible(const struct problem *problem, size_t chunk) {
-    size_t *lens = make(problem->checked, sizeof *lens);
+struct view view_at(const struct kernel *kernel, ptrdiff_t position, size_t held) {
+    const size_t right = kernel->causal ? 1 : kernel->window_right;
+    const ptrdiff_t end = position + (ptrdiff_t)right, first = position - (ptrdiff_t)kernel->window;
+    struct view view = {.position = position, .end = held};
+    if (right && end < (ptrdiff_t)held)
+        view.end = end > 0 ? (size_t)end : 0;
+    if (kernel->window && first + 1 > 0)
+        view.first = (size_t)(first + 1);
+    return view;
+}
+
+bool knows_positions(const struct kernel *kernel) {
+    return kernel->causal || kernel->window || kernel->window_right;
+}
+
+/* What each of the checked rows sees, of the keys that are there once its chunk is. */
+static struct view *visible(const struct problem *problem, size_t chunk) {
+    struct view *views = make(problem->checked, sizeof *views);
+    const size_t before = problem->n - problem->rows;
     if (!chunk)
         chunk = problem->rows;
     for (size_t i = 0; i < problem->checked; i++) {
         const size_t row = problem->rows - problem->checked + i;
         const size_t end = smaller((row / chunk + 1) * chunk, problem->rows);
-        lens[i] = problem->n - problem->rows + (problem->kernel->causal ? row + 1 : end);
+        views[i] = view_at(problem->kernel, (ptrdiff_t)(before + row), before + end);
     }
-    return lens;
+    return views;
 }
 
 static struct bounded *loaded(const float *from, size_t count) {
@@ -414,15 +433,16 @@ static struct bounded *loaded(const float *from, size_t count) {
     return made;
 }
 
-void attention_reference(const struct problem *problem, const size_t *lens, struct bounded *out) {
+void attention_reference(const struct problem *problem, const struct view *views,
+                         struct bounded *out) {
     const struct kernel *kernel = problem->kernel;
     const size_t q_width = kernel->heads * kernel->head_dim;
     const size_t unchecked = problem->rows - problem->checked;
     struct bounded *q = loaded(problem->q + unchecked * q_width, problem->checked * q_width);
     struct bounded *k = loaded(problem->k, problem->n * kernel->kv_heads * kernel->head_dim);
     struct bounded *v = loaded(problem->v, problem->n * kernel->kv_heads * kernel->v_head_dim);
-    size_t *right = visible(problem, 0);
-    reference_attention(kernel, q, k, v, problem->checked, lens ? lens : right, out);
+    struct view *right = visible(problem, 0);
+    reference_attention(kernel, q, k, v, problem->checked, views ? views : right, out);
     free(q);
     free(k);
     free(v);
@@ -432,10 +452,10 @@ void attention_reference(const struct problem *problem, const size_t *lens, stru
 void attention_bits(const struct problem *problem, float *out) {
     const struct kernel *kernel = problem->kernel;
     const size_t unchecked = problem->rows - problem->checked;
-    size_t *lens = visible(problem, 0);
+    struct view *views = visible(problem, 0);
     definition_attention(kernel, problem->q + unchecked * kernel->heads * kernel->head_dim,
-                         problem->k, problem->v, problem->checked, lens, out);
-    free(lens);
+                         problem->k, problem->v, problem->checked, views, out);
+    free(views);
 }
 
 #define NAME layer_reference

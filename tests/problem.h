@@ -104,11 +104,18 @@ void run_layer(const struct problem *problem, const struct way *way, float *y);
 size_t attention_size(const struct problem *problem, size_t rows);
 size_t layer_size(const struct problem *problem, size_t rows);
 
-/* What must come out for the checked rows: by the reference, and to the bit. `lens`: the keys that
+/* What a row at `position` sees of `held` keys. */
+struct view view_at(const struct kernel *kernel, ptrdiff_t position, size_t held);
+
+/* Whether a result depends on where queries stand. */
+bool knows_positions(const struct kernel *kernel);
+
+/* What must come out for the checked rows: by the reference, and to the bit. `views`: what
  * each row sees, NULL as it should be. A layer that isn't
  * causal shows each row what its call's chunk brings; `chunk` as in struct way. No layer_bits with
  * rope: its angles are not part of the definition. */
-void attention_reference(const struct problem *problem, const size_t *lens, struct bounded *out);
+void attention_reference(const struct problem *problem, const struct view *views,
+                         struct bounded *out);
 void attention_bits(const struct problem *problem, float *out);
 void layer_reference(const struct problem *problem, size_t chunk, struct bounded *y);
 void layer_bits(const struct problem *problem, size_t chunk, float *y);

@@ -63,14 +63,15 @@ static struct bounded rounded(double value, double squares, double roundings) {
     return (struct bounded){value, squares + roundings * square(U * value) + square(TINY)};
 }
 
-/* The weights of one row before the division, p [len] with the largest 1, from its scores. */
-static void soften(struct bounded *p, size_t len) {
+/* The weights of one row before the division, the largest 1, from its scores p[first .. end - 1].
+ */
+static void soften(struct bounded *p, size_t first, size_t end) {
     double most = -DBL_MAX;
-    for (size_t j = 0; j < len; j++)
+    for (size_t j = first; j < end; j++)
         most = fmax(most, p[j].value);
-    for (size_t j = 0; j < len; j++) {
+    for (size_t j = first; j < end; j++) {
         const double below = most - p[j].value;
-        const size_t later_blocks = (len - 1) / BLOCK - j / BLOCK;
+        const size_t later_blocks = (end - 1) / BLOCK - j / BLOCK;
         const double exponent = p[j].squares + square(U * p[j].value) + square(U * below);
         const double scaling = square(4 * U) + square(5 * U) * (double)later_blocks;
         p[j].value = exp2(-below);
@@ -80,46 +81,47 @@ static void soften(struct bounded *p, size_t len) {
 
 void reference_attention(const struct kernel *kernel, const struct bounded *q,
                          const struct bounded *k, const struct bounded *v, size_t rows,
-                         const size_t *lens, struct bounded *out) {
+                         const struct view *views, struct bounded *out) {
     const size_t heads = kernel->heads, kv_heads = kernel->kv_heads;
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
     const double factor = kernel->scale * LOG2_E, product = product_error(kernel);
     size_t longest = 0;
     for (size_t i = 0; i < rows; i++)
-        longest = lens[i] > longest ? lens[i] : longest;
+        longest = views[i].end > longest ? views[i].end : longest;
     struct bounded *p = make(longest, sizeof *p), *scaled = make(dim, sizeof *scaled);
     struct bounded *sums = make(v_dim, sizeof *sums);
 
     for (size_t row = 0; row < rows * heads; row++, q += dim, out += v_dim) {
-        const size_t len = lens[row / heads], head = row % heads;
+        const struct view *view = &views[row / heads];
+        const size_t first = view->first, end = view->end, head = row % heads;
         const size_t kv_head = head * kv_heads / heads;
         for (size_t d = 0; d < dim; d++)
             scaled[d] = rounded(q[d].value * factor, q[d].squares * square(factor), 2);
-        for (size_t j = 0; j < len; j++) {
+        for (size_t j = first; j < end; j++) {
             const struct bounded *key = k + (j * kv_heads + kv_head) * dim;
             p[j] = (struct bounded){0, 0};
             for (size_t d = 0; d < dim; d++)
                 chain(product, &p[j], scaled[d], key[d]);
         }
-        soften(p, len);
+        soften(p, first, end);
 
         struct bounded total = {0, 0};
         memset(sums, 0, v_dim * sizeof *sums);
-        for (size_t j = 0; j < len; j++) {
+        for (size_t j = first; j < end; j++) {
             const struct bounded *value = v + (j * kv_heads + kv_head) * v_dim;
             total.value += p[j].value;
             total.squares += p[j].squares;
             for (size_t d = 0; d < v_dim; d++) {
-                if (j && j % BLOCK == 0)
+                if (j > first && j % BLOCK == 0)
                     sums[d] = rounded(sums[d].value, sums[d].squares, 1);
                 chain(product, &sums[d], p[j], value[d]);
             }
         }
-        const size_t blocks = len / BLOCK + 1;
+        const size_t blocks = end / BLOCK - first / BLOCK + 1;
         total = rounded(total.value, total.squares, 36 + (double)blocks);
         for (size_t d = 0; d < v_dim; d++) {
             out[d] = (struct bounded){0, 0}; /* a row that sees no key */
-            if (!len)
+            if (first == end)
                 continue;
             const double value = sums[d].value / total.value;
             const double squares = sums[d].squares + square(value) * total.squares;

@@ -422,9 +422,9 @@ static void get_description(void) {
     described = (struct kernel){.name = name, .isas = isas, .unfused = unfused};
     described.scale = get_real(from);
     described.rope_theta = get_real(from);
-    size_t *const sizes[] = {&described.d_model,   &described.heads,      &described.kv_heads,
-                             &described.head_dim,  &described.v_head_dim, &described.capacity,
-                             &described.rotary_dim};
+    size_t *const sizes[] = {&described.d_model,    &described.heads,      &described.kv_heads,
+                             &described.head_dim,   &described.v_head_dim, &described.capacity,
+                             &described.rotary_dim, &described.window,     &described.window_right};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         *sizes[i] = get_number(from);
     bool *const flags[] = {&described.exact,           &described.causal, &described.has_layer,
@@ -462,7 +462,9 @@ static void expect_twin(const struct kernel *twin) {
                                {described.cache_bytes, twin->cache_bytes},
                                {described.weights_bytes, twin->weights_bytes},
                                {described.exact, twin->exact},
-                               {described.causal, twin->causal}};
+                               {described.causal, twin->causal},
+                               {described.window, twin->window},
+                               {described.window_right, twin->window_right}};
     cr_assert_str_eq(described.name, twin->name, "%s: the runner of another kernel", command);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         cr_assert_eq(pairs[i][0], pairs[i][1], "%s %s: size %zu is %zu, natively %zu", command,

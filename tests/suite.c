@@ -55,7 +55,6 @@ const char *cpu_lacks(const char *isa) {
 
 bool has_layer(const struct kernel *kernel) { return kernel->has_layer; }
 bool has_rope(const struct kernel *kernel) { return kernel->has_layer && kernel->rotary_dim; }
-bool is_not_causal(const struct kernel *kernel) { return !kernel->causal; }
 
 /* A suite with targets on other machines has no native ones. */
 static struct criterion_test_params parameters(bool (*applies)(const struct kernel *), bool once) {

@@ -29,7 +29,6 @@ void end_of_test(void);
 
 bool has_layer(const struct kernel *kernel);
 bool has_rope(const struct kernel *kernel);
-bool is_not_causal(const struct kernel *kernel);
 
 /* The target's kernel, with its instruction set in use. */
 const struct kernel *selected(const struct target *target);

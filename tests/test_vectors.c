@@ -59,6 +59,8 @@ static bool same_heads(const struct kernel *kernel, const json_t *in) {
            kernel->head_dim == size_of(in, "head_dim") &&
            kernel->v_head_dim == size_of(in, "v_head_dim") &&
            kernel->causal == json_boolean_value(json_object_get(in, "causal")) &&
+           kernel->window == size_of(in, "window") &&
+           kernel->window_right == size_of(in, "window_right") &&
            fabs(kernel->scale - wanted) < 1e-15;
 }
 
@@ -167,6 +169,11 @@ static struct problem read_attention(const struct kernel *kernel, const json_t *
     problem.q = tensor(in, "q", n_q * kernel->heads * kernel->head_dim);
     problem.k = tensor(in, "k", n_kv * kernel->kv_heads * kernel->head_dim);
     problem.v = tensor(in, "v", n_kv * kernel->kv_heads * kernel->v_head_dim);
+    const size_t expired = size_of(in, "nan_before") * kernel->kv_heads;
+    for (size_t i = 0; i < expired * kernel->head_dim; i++)
+        problem.k[i] = NAN;
+    for (size_t i = 0; i < expired * kernel->v_head_dim; i++)
+        problem.v[i] = NAN;
     return problem;
 }
 
