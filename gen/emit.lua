@@ -62,7 +62,7 @@ local function exp(x)
     return sum
 end
 
-local LOG2_E = 1.44269504088896340736
+local LOG2_E, LN_2 = 1.44269504088896340736, 0.69314718055994530942
 local PI = 3.14159265358979323846
 
 -- The constants of rope: turns per position as 64-bit fractions of a circle (Su et al., RoFormer,
@@ -86,13 +86,46 @@ local function rope_constants(rope)
     return constants
 end
 
+-- The slopes of ALiBi (Press et al., Train Short, Test Long, 2022) times log2 e, as C literals:
+-- 2^(-bias_max k / p) for k = 1 .. p, the greatest power of two of heads; the other heads take every
+-- second one of those for 2 p, from the first on.
+local function alibi_slopes(shape)
+    local list, p = {}, 1
+    while p * 2 <= shape.heads do
+        p = p * 2
+    end
+    for head = 0, shape.heads - 1 do
+        local share = head < p and (head + 1) / p or (2 * (head - p) + 1) / (2 * p)
+        local power = -shape.alibi.bias_max * share
+        local whole = math.floor(power)
+        local slope = 2.0 ^ whole * exp((power - whole) * LN_2)
+        list[head + 1] = float(slope * shape.alibi.scale * LOG2_E)
+    end
+    return list
+end
+
+-- The slopes as formulas, for the header.
+local function alibi_text(shape)
+    local alibi, p = shape.alibi, 1
+    while p * 2 <= shape.heads do
+        p = p * 2
+    end
+    local times = alibi.scale ~= 1.0 and ("%.9g * "):format(alibi.scale) or ""
+    local text = ("\n *             %s2^(-%.9g (h + 1) / %d)"):format(times, alibi.bias_max, p)
+    if p < shape.heads then
+        text = text .. (" for h < %d, then %s2^(-%.9g (2 (h - %d) + 1) / %d)"):format(p, times,
+            alibi.bias_max, p, 2 * p)
+    end
+    return text
+end
+
 local function common_environment(shape)
     local name = shape.name
     local env = {
         shape = shape, name = name, NAME = name:upper(),
         plan = plan, layout = plan.layout(shape), memory = plan.memory(shape),
         version = attnc.version, isas = {},
-        float = float, float_text = float_text, size = size,
+        float = float, float_text = float_text, size = size, LOG2_E = LOG2_E,
     }
     for index, id in ipairs(shape.isa) do
         env.isas[index] = isas.get(id)
@@ -112,7 +145,7 @@ local function title(shape)
     return ("%s: %s, %d query heads, %d KV heads, head_dim %d%s, %s %d positions%s"):format(
         shape.name, kind, shape.heads, shape.kv_heads, shape.head_dim,
         shape.v_head_dim ~= shape.head_dim and (" (values %d)"):format(shape.v_head_dim) or "",
-        shape.exact and "exactly" or "up to", shape.capacity, plan.sees(shape))
+        shape.exact and "exactly" or "up to", shape.capacity, plan.features(shape))
 end
 
 local function kernel_text(shape, env, isa)
@@ -120,7 +153,9 @@ local function kernel_text(shape, env, isa)
     local own = common_environment(shape)
     own.isa, own.id, own.ID = isa, id, id:upper()
     own.own = plan.make(shape, isa)
-    own.query_scale = shape.scale * LOG2_E
+    -- scores come in units of log2, or as the soft cap takes them
+    own.query_scale = shape.scale * LOG2_E * (shape.softcap and 2 / shape.softcap or 1)
+    own.alibi_slopes = shape.alibi and alibi_slopes(shape)
     own.rope = shape.rope and rope_constants(shape.rope)
     local words, written = isas.vocabulary(isa, id, plan.KEY_TILE)
     setmetatable(own, {
@@ -249,6 +284,9 @@ local function mark(kind, shape)
     local facts = { kind, "layout 1", shape.capacity, shape.d_model, shape.heads, shape.kv_heads,
         shape.head_dim, shape.v_head_dim, float_text(rope.theta), rope.rotary_dim, rope.layout,
         tostring(shape.qkv_bias), tostring(shape.o_bias) }
+    if kind == "weights" and shape.sinks then
+        facts[#facts + 1] = "sinks"
+    end
     return attnc.sha256(table.concat(facts, " ")):sub(1, 16)
 end
 
@@ -257,6 +295,8 @@ function emit.files(shape, origin)
     env.title = title(shape)
     env.mark = { cache = mark("cache", shape), weights = mark("weights", shape) }
     env.single_file = origin.single_file
+    env.extra_parameters = shape.sinks and "const float *sinks, " or "" -- of the attention calls
+    env.alibi_text = shape.alibi and alibi_text(shape)
     add_detection(env)
     local memory, widths = env.memory, {}
     for index, panel in ipairs(env.layout.panels) do

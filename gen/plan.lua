@@ -2,7 +2,7 @@
 --
 -- plan.layout(shape)     -> the memory map that every instruction set shares (floats and bytes)
 -- plan.make(shape, isa)  -> tile choices, with `reasons`: array of {field, value, why}
--- plan.sees(shape)       -> which keys a query sees, in words
+-- plan.features(shape)   -> what sets the attention apart, in words
 -- plan.memory(shape)     -> byte counts, parameters, FLOPs: for the header, `attnc info`, manifest
 --
 -- All sizes are integers; the spec's limits keep every one of them below 2^47.
@@ -227,8 +227,8 @@ local function panel_floats(columns, depth, bias)
     return (columns + plan.PANEL - 1) // plan.PANEL * plan.PANEL * (depth + (bias and 1 or 0))
 end
 
---- What a query sees, in words that follow others: ", causal, window 128".
-function plan.sees(shape)
+--- What sets the attention apart, in words that follow others: ", causal, window 128, sinks".
+function plan.features(shape)
     local text = shape.causal and ", causal" or ""
     if shape.window > 0 then
         text = ("%s, window %d"):format(text, shape.window)
@@ -236,7 +236,10 @@ function plan.sees(shape)
     if shape.window_right > 0 then
         text = ("%s, %d to the right"):format(text, shape.window_right)
     end
-    return text
+    if shape.softcap then
+        text = ("%s, soft cap %.9g"):format(text, shape.softcap)
+    end
+    return text .. (shape.alibi and ", ALiBi" or "") .. (shape.sinks and ", sinks" or "")
 end
 
 -- Pairs of query and key that see each other among n positions, and keys that the last one sees.
@@ -271,8 +274,9 @@ function plan.memory(shape)
     if shape.o_bias then
         bias = bias + shape.d_model
     end
-    memory.parameters =
-        { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias, total = wq + wk + wv + wo + bias }
+    local sinks = shape.sinks and shape.heads or 0
+    memory.parameters = { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias, sinks = sinks,
+        total = wq + wk + wv + wo + bias + sinks }
 
     local layer = shape.emit == "layer"
     memory.layer_bytes = 0
@@ -285,7 +289,8 @@ function plan.memory(shape)
         w.wk = w.wq + panel_floats(layout.q_width, shape.d_model, shape.qkv_bias)
         w.wv = w.wk + panel_floats(layout.k_width, shape.d_model, shape.qkv_bias)
         w.wo = w.wv + panel_floats(layout.v_width, shape.d_model, shape.qkv_bias)
-        w.floats = w.wo + panel_floats(shape.d_model, layout.o_width, shape.o_bias)
+        w.sinks = w.wo + panel_floats(shape.d_model, layout.o_width, shape.o_bias)
+        w.floats = w.sinks + ceil_to(sinks, plan.ALIGN // 4)
         memory.weight_offsets = w
         memory.weights_bytes = plan.ALIGN + w.floats * 4
     end

@@ -28,12 +28,19 @@ $ local limits_parameter = windowed and "const int *from, const int *limit" or "
 $ local function limits_argument(offset) -- the text of an index into them, with its operator
 $   return windowed and ("from%s, limit%s"):format(offset, offset) or "limit" .. offset
 $ end
+$ -- Whether scores are changed before the softmax takes them: soft cap, ALiBi.
+$ local adjusts = shape.softcap or shape.alibi
+$ local place_parameter = adjusts and (", const %s_place *place"):format(id) or ""
+$ local place_argument = adjusts and ", place" or ""
 $ -- exp2 in units that the path needs: the magic path keeps y / 2 and multiplies by 2^(n + 1).
 $ local half = not has.scale_unless_below and 0.5 or 1
+$ -- Below it a weight is +0. Biases make weights of every size: none may be so small that its
+$ -- products with values are subnormal, which takes CPUs many times as long.
+$ local least = shape.alibi and -96.0 or -126.0
 $ local c = { 0x1p0, 0x1.62e424p-1, 0x1.ebf9b0p-3, 0x1.c6ba92p-5, 0x1.3ced02p-7, 0x1.5ab260p-10 }
 $ local function coefficient(i) return set1(float(c[i + 1] * half)) end
 
-/* 2^x for x <= 0: n = x rounded to nearest even, a polynomial in x - n, times 2^n; +0 below -126.
+/* 2^x for x <= 0: n = x rounded to nearest even, a polynomial in x - n, times 2^n; +0 below ${tostring(math.tointeger(least))}.
  * At most ${isa.fused and "1.8" or "2.1"} ulp. NaN passes. */
 static inline ${ID}_CODE ${vec} ${id}_exp2(${vec} x)
 {
@@ -50,13 +57,89 @@ $ for i = 3, 0, -1 do
     y = ${fma("y", "f", coefficient(i))};
 $ end
 $ if has.scale_unless_below then
-    return ${scale_unless_below("y", "n", "x", float(-126.0))};
+    return ${scale_unless_below("y", "n", "x", float(least))};
 $ else
     /* an fma, not a product: the sum that follows could swallow a product's rounding */
     y = ${fma("y", shift_exponent("shifted"), zero())};
-    return ${zero_below("y", "x", float(-126.0))};
+    return ${zero_below("y", "x", float(least))};
 $ end
 }
+$ if shape.softcap then
+$   local cap = shape.softcap
+$   local e = { 0x1.62e42ep-2, -0x1.c6a728p-7, 0x1.573eb4p-11 }
+
+/* c * log2 e * tanh(s / c), c = ${float_text(cap)}, of z = 2 * log2 e * s / c. n is z rounded, f the rest. With
+ * p = 2^n and t = tanh of f's share, by a polynomial that keeps the digits of small scores, it is
+ * tanh = (p - 1 + t (p + 1)) / (p + 1 + t (p - 1)). From z = 30 on, that is 1. NaN passes. */
+static inline ${ID}_CODE ${vec} ${id}_soft_cap(${vec} score)
+{
+    const ${vec} z = ${clamp("score", float(-30.0), float(30.0))};
+    /* adding 1.5 * 2^23 rounds; its low bits + 128 are the exponent of 2^(n + 1) */
+    const ${vec} shifted = ${add("z", set1(float(12583040.0)))};
+    const ${vec} n = ${sub("shifted", set1(float(12583040.0)))};
+    const ${vec} twice = ${shift_exponent("shifted")}; /* 2 p */
+    const ${vec} f = ${sub("z", "n")};
+    const ${vec} square = ${mul("f", "f")};
+    const ${vec} series = ${fma(fma(set1(float(e[3])), "square", set1(float(e[2]))), "square", set1(float(e[1])))};
+    const ${vec} t = ${mul("f", "series")};
+    const ${vec} a = ${sub("twice", set1(float(2.0)))}, b = ${add("twice", set1(float(2.0)))};
+    const ${vec} over = ${fma("t", "b", "a")}, under = ${fma("t", "a", "b")};
+    const ${vec} tanh = ${div("over", "under")};
+    return ${mul("tanh", set1(float(cap * LOG2_E)))};
+}
+$ end
+$ if adjusts then
+
+/* Whose scores they are: those of rows from first_row on of a KV head, with the keys from `block` on. */
+typedef struct ${id}_place {
+    const ${name}_call *call;
+    size_t kv_head, first_row;
+    ptrdiff_t block;
+} ${id}_place;
+
+/* Changes the scores of one block before the softmax takes them, of the keys that each row sees:
+$   if shape.softcap then
+ * soft cap${shape.alibi and ", then" or ""}
+$   end
+$   if shape.alibi then
+ * ALiBi: plus slope * (position of the key - position of the query)
+$   end
+ */
+static ${ID}_TILE void ${id}_adjust(float *s, int rows, ${limits_parameter}${place_parameter})
+{
+$   if shape.alibi then
+    /* of the heads, times log2 e */
+    static const float slopes[] = {
+$     for i = 1, #alibi_slopes, 4 do
+        ${table.concat(alibi_slopes, ", ", i, math.min(i + 3, #alibi_slopes))},
+$     end
+    };
+    static const float lane[] = {${each(W, function(i) return float(i + 0.0) end)}};
+$   else
+    (void)place;
+$   end
+    for (int r = 0; r < rows; r++, s += ${STRIDE}) {
+        int j = ${windowed and "from[r] / 16 * 16" or "0"};
+$   if shape.alibi then
+        const size_t row = place->first_row + (size_t)r;
+        const ptrdiff_t before = place->block + j - (place->call->pos + (ptrdiff_t)(row / ${group}));
+        const ${vec} slope = ${set1(("slopes[place->kv_head * %d + row %% %d]"):format(group, group))};
+        ${vec} distance = ${add(set1("(float)before"), load("lane"))};
+$   end
+        for (; j < limit[r]; j += ${W}) {
+            ${vec} x = ${load("s + j")};
+$   if shape.softcap then
+            x = ${call("soft_cap", "x")};
+$   end
+$   if shape.alibi then
+            x = ${fma("slope", "distance", "x")};
+            distance = ${add("distance", set1(float(W + 0.0)))};
+$   end
+            ${store("s + j", "x")};
+        }
+    }
+}
+$ end
 $
 $ -- A score tile: rows of queries times vectors of keys.
 $ -- where the j-th vector of keys lies, in floats, from the first one of the tile
@@ -385,7 +468,7 @@ $ for _, rows in ipairs(own.rows) do
 
 /* One block of keys for ${rows} rows where no other rows read them: in one forward stream. */
 static ${ID}_CODE void ${id}_alone_${rows}(const float *q, const float *kv, int block_keys, float *s, float *o, float *m,
-                            float *l, float *decay, ${limits_parameter}, int first)
+                            float *l, float *decay, ${limits_parameter}, int first${place_parameter})
 {
     const int keys = limit[${rows - 1}];
     const float *const v = kv + (size_t)block_keys * ${hd};
@@ -400,6 +483,9 @@ $       row = row + part
 $     end
 $   end
     }
+$   if adjusts then
+    ${id}_adjust(s, ${rows}, ${limits_argument("")}, place);
+$   end
     ${id}_softmax(s, m, l, decay, ${rows}, ${limits_argument("")});
 $   if #alone_values[rows] == #layout.panels then -- each value is read once: no chunks
 $     for _, call in ipairs(alone_values[rows]) do
@@ -454,7 +540,7 @@ $ end
 
 /* One block of keys for some rows: scores, softmax, values. */
 static ${ID}_CODE void ${id}_block(size_t rows, const float *q, const float *kv, int block_keys, float *s, float *o,
-                       float *m, float *l, float *decay, ${limits_parameter}, int first)
+                       float *m, float *l, float *decay, ${limits_parameter}, int first${place_parameter})
 {
     const float *const v = kv + (size_t)block_keys * ${hd};
     int tile;
@@ -473,6 +559,9 @@ $ else
                 end < j + ${own.score_keys} ? end : j + ${own.score_keys});
 $ end
         }
+$ if adjusts then
+    ${id}_adjust(s, (int)rows, ${limits_argument("")}, place);
+$ end
     ${id}_softmax(s, m, l, decay, (int)rows, ${limits_argument("")});
 $ for number, panel in ipairs(layout.panels) do
     for (size_t r = 0; r < rows; r += (size_t)tile) {
@@ -485,12 +574,12 @@ $ end
 
 /* Calls a row count's _alone function, or returns 0 where it has none. */
 static ${ID}_CODE int ${id}_alone(size_t rows, const float *q, const float *kv, int block_keys, float *s, float *o,
-                      float *m, float *l, float *decay, ${limits_parameter}, int first)
+                      float *m, float *l, float *decay, ${limits_parameter}, int first${place_parameter})
 {
     switch (rows) {
 $ for _, rows in ipairs(own.rows) do
     case ${rows}:
-        ${id}_alone_${rows}(q, kv, block_keys, s, o, m, l, decay, ${limits_argument("")}, first);
+        ${id}_alone_${rows}(q, kv, block_keys, s, o, m, l, decay, ${limits_argument("")}, first${place_argument});
         return 1;
 $ end
     default:
@@ -501,7 +590,7 @@ $ end
 static ${ID}_CODE void ${id}_attend(const ${name}_call *call, size_t kv_head, size_t first_row, size_t rows,
                         float *scratch)
 {
-    float *const q = scratch + ${own.scratch.q}; /* [rows][${own.query_stride}], times scale and log2 e */
+    float *const q = scratch + ${own.scratch.q}; /* [rows][${own.query_stride}], times scale and log2 e${shape.softcap and " and 2 / soft cap" or ""} */
     float *const o = scratch + ${own.scratch.o}; /* [rows][${layout.value_width}] */
     float *const l = scratch + ${own.scratch.l}; /* [rows][16] */
     float *const m = scratch + ${own.scratch.m}; /* [rows] */
@@ -510,6 +599,9 @@ static ${ID}_CODE void ${id}_attend(const ${name}_call *call, size_t kv_head, si
     const float *const kv = call->kv + kv_head * call->kv_stride;
     const ptrdiff_t n_kv = (ptrdiff_t)call->n_kv;
     ptrdiff_t end = n_kv; /* keys that the last row sees */
+$ if adjusts then
+    ${id}_place place = {call, kv_head, first_row, 0};
+$ end
 $ if windowed then
     ptrdiff_t start = call->pos + (ptrdiff_t)(first_row / ${group}) - ${shape.window - 1}; /* key that the first row sees first */
     int from[${own.scratch.rows}] = {0}, limit[${own.scratch.rows}] = {0}; /* keys of the block that each row sees */
@@ -541,6 +633,15 @@ $ if has.prefetch then
 $ end
     }
     memset(l, 0, rows * 16 * sizeof(float));
+$ if shape.sinks then
+    for (size_t r = 0; r < rows; r++) {
+        /* the sink comes before all keys: a score that has no value */
+        const float sink = call->sinks[kv_head * ${group} + (first_row + r) % ${group}] * ${float(LOG2_E)};
+        if (sink >= -FLT_MAX)
+            m[r] = sink;
+        l[r * 16] = sink >= -FLT_MAX ? 1.0f : sink < 0.0f ? 0.0f : sink; /* -inf is none, NaN stays */
+    }
+$ end
     memset(decay, 0, ${own.scratch.s - own.scratch.decay} * sizeof(float)); /* whole vectors of it are used */
 $ if reach then
     {
@@ -575,10 +676,13 @@ $ if windowed then
             from[r] = begin < 0 ? 0 : begin > limit[r] ? limit[r] : (int)begin;
 $ end
         }
+$ if adjusts then
+        place.block = block;
+$ end
 $ local first_block = windowed and "block == start" or "block == 0"
-        if (${id}_alone(rows, q, block_kv, block_keys, s, o, m, l, decay, ${limits_argument("")}, ${first_block}))
+        if (${id}_alone(rows, q, block_kv, block_keys, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""}))
             continue;
-        ${id}_block(rows, q, block_kv, block_keys, s, o, m, l, decay, ${limits_argument("")}, ${first_block});
+        ${id}_block(rows, q, block_kv, block_keys, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""});
     }
 
     for (size_t r = 0; r < rows; r++) {

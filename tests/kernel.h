@@ -26,24 +26,32 @@ struct pool {
 
 struct weights {
     const float *wq, *wk, *wv, *wo, *bq, *bk, *bv, *bo; /* a bias that the kernel lacks: NULL */
+    const float *sinks;                                 /* [heads], likewise */
+};
+
+/* What the attention calls of some kernels take besides. */
+struct extras {
+    const float *sinks; /* [heads] */
 };
 
 struct kernel {
     const char *name, *isas, *unfused; /* ids, separated by spaces: all, and those without fma */
     size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim;
-    size_t window, window_right; /* 0: none */
-    double scale, rope_theta;
-    bool exact, causal, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
+    size_t window, window_right;                                    /* 0: none */
+    double scale, rope_theta, softcap, alibi_bias_max, alibi_scale; /* softcap 0: none */
+    bool exact, causal, sinks, alibi, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
     size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;
     size_t (*scratch_bytes)(size_t threads),
         (*cache_scratch_bytes)(size_t threads); /* 0: no pool */
 
     int (*attention)(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv,
-                     float *out, void *scratch, const struct pool *pool);
+                     const struct extras *extras, float *out, void *scratch,
+                     const struct pool *pool);
     int (*cache_reset)(void *cache);
     int (*cache_append)(void *cache, size_t pos, size_t n, const float *k, const float *v);
-    int (*cache_attention)(const void *cache, size_t pos, size_t n, const float *q, float *out,
-                           void *scratch, const struct pool *pool);
+    int (*cache_attention)(const void *cache, size_t pos, size_t n, const float *q,
+                           const struct extras *extras, float *out, void *scratch,
+                           const struct pool *pool);
     int (*pack_weights)(const struct weights *source, void *weights); /* NULL without a layer */
     int (*layer)(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
                  void *scratch, const struct pool *pool); /* NULL without a layer */

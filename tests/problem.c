@@ -128,12 +128,20 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
     made.q = filled(q_size, (uint32_t)n + 1, amplitudes[kind].q);
     made.k = filled(k_size, (uint32_t)n + 2, amplitudes[kind].k);
     made.v = filled(n * kernel->kv_heads * kernel->v_head_dim, (uint32_t)n + 3, amplitudes[kind].v);
+    made.extras.sinks = random_sinks(kernel);
     if (kind == RISING) { /* scores from -20 to 20 along the keys */
         for (size_t i = 0; i < q_size; i += kernel->head_dim)
             made.q[i] = (float)(4 / kernel->scale);
         for (size_t i = 0; i < k_size; i += kernel->head_dim)
             made.k[i] = 10.0F * (float)i / (float)k_size - 5.0F;
     }
+    return made;
+}
+
+float *random_sinks(const struct kernel *kernel) {
+    float *made = kernel->sinks ? make(kernel->heads, sizeof *made) : NULL;
+    if (made)
+        fill_mixed(made, kernel->heads, 31, 4);
     return made;
 }
 
@@ -153,6 +161,7 @@ struct weights zero_weights(const struct kernel *kernel) {
     }
     if (kernel->o_bias)
         made.bo = make(inputs, sizeof(float));
+    made.sinks = random_sinks(kernel);
     return made;
 }
 
@@ -198,6 +207,7 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
                              const struct weights *weights, const void *packed) {
     struct problem made = {.kernel = kernel, .n = n, .rows = rows, .packed = packed};
     made.weights = *weights;
+    made.extras.sinks = weights->sinks;
     made.checked = checkable(kernel, rows, layer_work(kernel, n, 1));
     made.x = filled(rows * kernel->d_model, (uint32_t)n + 1, 1);
     made.k = filled((n - rows) * kernel->kv_heads * kernel->head_dim, (uint32_t)n + 2, 1);
@@ -356,14 +366,15 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
             if (kernel->causal)
                 append(problem, way, cache, before + i, before + end);
             expect_ok(problem, way, "cache_attention",
-                      kernel->cache_attention(cache, before + i, end - i, q, result, scratch_memory,
-                                              given));
+                      kernel->cache_attention(cache, before + i, end - i, q, &problem->extras,
+                                              result, scratch_memory, given));
         } else {
             const size_t keys = kernel->causal ? before + end : problem->n;
             const float *k = input(way, problem->k, keys * k_width, false);
             const float *v = input(way, problem->v, keys * v_width, false);
             expect_ok(problem, way, "attention",
-                      kernel->attention(q, k, v, end - i, keys, result, scratch_memory, given));
+                      kernel->attention(q, k, v, end - i, keys, &problem->extras, result,
+                                        scratch_memory, given));
         }
         memcpy(out + i * out_width, result, (end - i) * out_width * sizeof *out);
         guard_release(inner);
@@ -410,7 +421,7 @@ struct view view_at(const struct kernel *kernel, ptrdiff_t position, size_t held
 }
 
 bool knows_positions(const struct kernel *kernel) {
-    return kernel->causal || kernel->window || kernel->window_right;
+    return kernel->causal || kernel->window || kernel->window_right || kernel->alibi;
 }
 
 /* What each of the checked rows sees, of the keys that are there once its chunk is. */
@@ -442,7 +453,8 @@ void attention_reference(const struct problem *problem, const struct view *views
     struct bounded *k = loaded(problem->k, problem->n * kernel->kv_heads * kernel->head_dim);
     struct bounded *v = loaded(problem->v, problem->n * kernel->kv_heads * kernel->v_head_dim);
     struct view *right = visible(problem, 0);
-    reference_attention(kernel, q, k, v, problem->checked, views ? views : right, out);
+    reference_attention(kernel, q, k, v, problem->checked, &problem->extras, views ? views : right,
+                        out);
     free(q);
     free(k);
     free(v);
@@ -454,7 +466,7 @@ void attention_bits(const struct problem *problem, float *out) {
     const size_t unchecked = problem->rows - problem->checked;
     struct view *views = visible(problem, 0);
     definition_attention(kernel, problem->q + unchecked * kernel->heads * kernel->head_dim,
-                         problem->k, problem->v, problem->checked, views, out);
+                         problem->k, problem->v, problem->checked, &problem->extras, views, out);
     free(views);
 }
 
@@ -517,6 +529,10 @@ void key_in_cache(const struct kernel *kernel, const float *k, size_t pos, const
     const size_t neighbour = pos ? pos - 1 : 1, held = pos ? pos + 1 : 2;
     const struct weights weights = constant_weights(kernel, k, 1);
     struct problem problem = {.kernel = kernel, .n = held, .rows = 1};
+    float *sinks = make(kernel->heads, sizeof *sinks);
+    for (size_t i = 0; i < kernel->heads; i++)
+        sinks[i] = -INFINITY; /* none */
+    problem.extras.sinks = sinks;
     problem.packed = pack(kernel, &weights);
     problem.x = make(kernel->d_model, sizeof(float));
     problem.x[0] = 1;
@@ -538,12 +554,14 @@ void key_in_cache(const struct kernel *kernel, const float *k, size_t pos, const
         for (size_t i = 0; i < q_width; i++)
             q[i] = i % dim == d ? (float)(SHARPNESS / kernel->scale) : 0;
         expect_ok(&problem, &CACHED, "cache_attention",
-                  kernel->cache_attention(cache, held - 1, 1, q, out, scratch_memory, NULL));
+                  kernel->cache_attention(cache, held - 1, 1, q, &problem.extras, out,
+                                          scratch_memory, NULL));
         for (size_t head = 0; head < kernel->kv_heads; head++) {
             const double share = (double)out[head * group * kernel->v_head_dim];
             observed[head * dim + d] = (double)expected[d] + log(share / (1 - share)) / SHARPNESS;
         }
     }
+    free(sinks);
     free(problem.x);
     free(problem.k);
     free(problem.v);

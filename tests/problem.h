@@ -32,6 +32,7 @@ struct problem {
     size_t rows;    /* queries at the last `rows` of these positions */
     size_t checked; /* expected values are made for the last `checked` of the rows */
     float *q, *k, *v;
+    struct extras extras;
     /* A layer has x [rows][d_model] in place of q, and k, v only for the positions before it. */
     float *x;
     struct weights weights;
@@ -71,6 +72,8 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
 struct weights random_weights(const struct kernel *kernel, uint32_t seed);
 /* The same, all zeros, biases too: tests set single elements with `at`. */
 struct weights zero_weights(const struct kernel *kernel);
+/* A sink of the kernel's heads, some of them above all scores; NULL where it has none. */
+float *random_sinks(const struct kernel *kernel);
 /* Element of a matrix of `weights`: from channel `input` to channel `output`, of so many. */
 float *at(const struct kernel *kernel, const float *matrix, size_t input, size_t inputs,
           size_t output, size_t outputs);

@@ -56,6 +56,10 @@ const char *cpu_lacks(const char *isa) {
 bool has_layer(const struct kernel *kernel) { return kernel->has_layer; }
 bool has_rope(const struct kernel *kernel) { return kernel->has_layer && kernel->rotary_dim; }
 
+bool shows_keys(const struct kernel *kernel) {
+    return has_rope(kernel) && kernel->softcap == 0 && !kernel->alibi && kernel->window != 1;
+}
+
 /* A suite with targets on other machines has no native ones. */
 static struct criterion_test_params parameters(bool (*applies)(const struct kernel *), bool once) {
     enum { SETS = 16 };

@@ -29,6 +29,7 @@ void end_of_test(void);
 
 bool has_layer(const struct kernel *kernel);
 bool has_rope(const struct kernel *kernel);
+bool shows_keys(const struct kernel *kernel); /* key_in_cache of problem.h can look at them */
 
 /* The target's kernel, with its instruction set in use. */
 const struct kernel *selected(const struct target *target);

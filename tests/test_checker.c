@@ -80,6 +80,21 @@ static bool scale_off(struct fault *fault) {
     return fault->problem.n > 1 && fault->kernel.window != 1;
 }
 
+static bool cap_off(struct fault *fault) {
+    fault->kernel.softcap *= 2;
+    return fault->kernel.softcap > 0 && fault->problem.n > 1;
+}
+
+static bool no_sink(struct fault *fault) {
+    fault->kernel.sinks = false;
+    return fault->problem.extras.sinks != NULL;
+}
+
+static bool other_slopes(struct fault *fault) {
+    fault->kernel.alibi_bias_max *= 1.01;
+    return fault->kernel.alibi && fault->problem.n > 1;
+}
+
 static bool other_pairs(struct fault *fault) {
     fault->kernel.rope_interleaved = !fault->kernel.rope_interleaved;
     return fault->kernel.rotary_dim > 2 && fault->problem.n > 1;
@@ -119,6 +134,9 @@ EACH(kernel, checker, attention_faults, NULL) {
                   {"one key more", one_key_more},
                   {"the window without the own key", own_key_not_counted},
                   {"a window of one key less", window_too_narrow},
+                  {"twice the soft cap", cap_off},
+                  {"no sinks", no_sink},
+                  {"slopes of ALiBi off by 1 %", other_slopes},
                   {"heads in turn", heads_in_turn},
                   {"scale off by 0.1 %", scale_off}};
     static const size_t sizes[] = {5, 65, 600};

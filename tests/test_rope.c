@@ -31,7 +31,7 @@ static void rotated(const struct kernel *kernel, const float *k, size_t pos, flo
         to[d] = (float)turned[d].value;
 }
 
-EACH(target, rope, keys, has_rope) {
+EACH(target, rope, keys, shows_keys) {
     const struct kernel *kernel = selected(target);
     const size_t dim = kernel->head_dim;
     float *k = make(dim, sizeof *k), *want = make(dim, sizeof *want);
@@ -89,7 +89,7 @@ EACH(target, rope, queries, has_rope) {
 }
 
 /* At position 0 nothing turns: the layer's cache is as good as one that got the key itself. */
-EACH(target, rope, position_0, has_rope) {
+EACH(target, rope, position_0, shows_keys) {
     const struct kernel *kernel = selected(target);
     float *k = make(kernel->head_dim, sizeof *k);
     double *got = make(kernel->kv_heads * kernel->head_dim, sizeof *got);

@@ -138,12 +138,13 @@ EACH(target, values, keys_to_come, NULL) {
     const float *const q = problem.q;
     cr_assert_eq(kernel->cache_reset(cache), OK);
     cr_assert_eq(kernel->cache_append(cache, 0, n, problem.k, problem.v), OK);
-    cr_assert_eq(kernel->cache_attention(cache, 0, pos, q, out, scratch, NULL), OK);
+    cr_assert_eq(kernel->cache_attention(cache, 0, pos, q, &problem.extras, out, scratch, NULL),
+                 OK);
     expect_same(kernel, "keys to come", n, out, want, attention_size(&problem, pos));
     /* one row alone too: decode has its own path */
-    cr_assert_eq(
-        kernel->cache_attention(cache, pos - 1, 1, q + (pos - 1) * q_width, out, scratch, NULL),
-        OK);
+    cr_assert_eq(kernel->cache_attention(cache, pos - 1, 1, q + (pos - 1) * q_width,
+                                         &problem.extras, out, scratch, NULL),
+                 OK);
     const size_t row = attention_size(&problem, 1);
     expect_same(kernel, "keys to come, one row", n, out, want + (pos - 1) * row, row);
 }
@@ -171,7 +172,7 @@ EACH(target, values, no_keys, NULL) {
         }
         memset(out, 0xff, size * sizeof *out);
         cr_assert_eq(kernel->attention(problem.q, n_kv ? problem.k : NULL, n_kv ? problem.v : NULL,
-                                       n_q, n_kv, out, scratch, NULL),
+                                       n_q, n_kv, &problem.extras, out, scratch, NULL),
                      OK);
         for (size_t i = 0; i < attention_size(&problem, blind); i++)
             cr_assert(memcmp(&out[i], &zero, sizeof zero) == 0, "%s: n_q %zu, n_kv %zu: [%zu] %g",
@@ -179,7 +180,8 @@ EACH(target, values, no_keys, NULL) {
         if (!n_kv)
             continue;
         definition_attention(kernel, problem.q + blind * kernel->heads * kernel->head_dim,
-                             problem.k, problem.v, n_q - blind, views + blind, want);
+                             problem.k, problem.v, n_q - blind, &problem.extras, views + blind,
+                             want);
         expect_same(kernel, "more queries than keys", n_kv, out + attention_size(&problem, blind),
                     want, attention_size(&problem, n_q - blind));
     }
@@ -187,8 +189,10 @@ EACH(target, values, no_keys, NULL) {
 
 /* ---- properties ---- */
 
+static bool weighs_alike(const struct kernel *kernel) { return !kernel->alibi && !kernel->sinks; }
+
 /* Equal scores weigh all keys alike: each channel is the mean of v. */
-EACH(target, values, equal_scores, NULL) {
+EACH(target, values, equal_scores, weighs_alike) {
     const struct kernel *kernel = selected(target);
     const size_t n = kernel->capacity < 530 ? kernel->capacity : 530;
     const struct problem problem = attention_problem(kernel, n, 1, EVEN);
@@ -242,7 +246,9 @@ EACH(target, values, order_of_keys, has_no_order) {
 
 static bool same_softmax(const struct kernel *a, const struct kernel *b) {
     return a->head_dim == b->head_dim && a->v_head_dim == b->v_head_dim && a->causal == b->causal &&
-           a->window == b->window && a->window_right == b->window_right && a->scale == b->scale;
+           a->window == b->window && a->window_right == b->window_right &&
+           a->softcap == b->softcap && !a->sinks && !b->sinks && !a->alibi && !b->alibi &&
+           a->scale == b->scale;
 }
 
 /* Attention of `kernel` computed by `other`, which has as many KV heads as heads: the heads

@@ -61,6 +61,9 @@ static bool same_heads(const struct kernel *kernel, const json_t *in) {
            kernel->causal == json_boolean_value(json_object_get(in, "causal")) &&
            kernel->window == size_of(in, "window") &&
            kernel->window_right == size_of(in, "window_right") &&
+           kernel->softcap == json_number_value(json_object_get(in, "softcap")) &&
+           kernel->alibi == json_boolean_value(json_object_get(in, "alibi")) &&
+           kernel->sinks == (json_object_get(in, "sinks") != NULL) &&
            fabs(kernel->scale - wanted) < 1e-15;
 }
 
@@ -169,6 +172,8 @@ static struct problem read_attention(const struct kernel *kernel, const json_t *
     problem.q = tensor(in, "q", n_q * kernel->heads * kernel->head_dim);
     problem.k = tensor(in, "k", n_kv * kernel->kv_heads * kernel->head_dim);
     problem.v = tensor(in, "v", n_kv * kernel->kv_heads * kernel->v_head_dim);
+    if (kernel->sinks)
+        problem.extras.sinks = tensor(in, "sinks", kernel->heads);
     const size_t expired = size_of(in, "nan_before") * kernel->kv_heads;
     for (size_t i = 0; i < expired * kernel->head_dim; i++)
         problem.k[i] = NAN;
@@ -182,7 +187,7 @@ static void attend_alone(const struct problem *problem, float *out) {
     const struct kernel *kernel = problem->kernel;
     void *scratch = guard_new(kernel->scratch_bytes(0), AT_END);
     cr_assert_eq(kernel->attention(problem->q, problem->k, problem->v, problem->rows, problem->n,
-                                   out, scratch, NULL),
+                                   &problem->extras, out, scratch, NULL),
                  OK);
 }
 
@@ -204,7 +209,7 @@ static void attend_stale(const struct problem *problem, const json_t *stale, flo
     cr_assert_eq(kernel->cache_append(cache, 0, kernel->capacity, k, v), OK);
     cr_assert_eq(kernel->cache_append(cache, 0, problem->n, problem->k, problem->v), OK);
     cr_assert_eq(kernel->cache_attention(cache, problem->n - problem->rows, problem->rows,
-                                         problem->q, out, scratch, NULL),
+                                         problem->q, &problem->extras, out, scratch, NULL),
                  OK);
 }
 
@@ -301,7 +306,7 @@ EACH(target, vectors, attention, NULL) {
 
 /* ---- rope, layer ---- */
 
-EACH(target, vectors, rope, has_rope) {
+EACH(target, vectors, rope, shows_keys) {
     const struct kernel *kernel = selected(target);
     size_t index;
     json_t *cases = load("rope"), *in;

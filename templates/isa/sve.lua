@@ -44,6 +44,8 @@ for index, bits in ipairs { 128, 256, 512 } do
             mul = "svmul_f32_x(" .. all .. ", $1, $2)",
             add = "svadd_f32_x(" .. all .. ", $1, $2)",
             sub = "svsub_f32_x(" .. all .. ", $1, $2)",
+            div = "svdiv_f32_x(" .. all .. ", $1, $2)",
+            clamp = "svmin_n_f32_x(" .. all .. ", svmax_n_f32_x(" .. all .. ", $1, $2), $3)",
             max = "svmaxnm_f32_x(" .. all .. ", $1, $2)",
             shift_exponent = "svreinterpret_f32_u32(svlsl_n_u32_x(" .. all
                 .. ", svreinterpret_u32_f32($1), 23))",

@@ -57,6 +57,10 @@ static float *filled(size_t count, float amplitude) {
     return made;
 }
 
+/* A sink for each head, where a kernel takes them. */
+static const float sinks[1024];
+static const struct extras extras = {sinks};
+
 /* ---- what is timed ---- */
 
 /* The keys that the query at position `at` sees, of `held`. */
@@ -222,10 +226,10 @@ static void run_ours(struct contender *self) {
         expect(self, kernel->layer(own->weights, task->cached ? own->cache : NULL, task->pos,
                                    task->n, own->x, own->out, own->scratch, pool));
     else if (task->cached)
-        expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, own->out,
-                                             own->scratch, pool));
+        expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, &extras,
+                                             own->out, own->scratch, pool));
     else
-        expect(self, kernel->attention(own->q, own->k, own->v, task->n, task->n, own->out,
+        expect(self, kernel->attention(own->q, own->k, own->v, task->n, task->n, &extras, own->out,
                                        own->scratch, pool));
 }
 
@@ -248,11 +252,11 @@ static void run_pieces(struct contender *self) {
     at[2] = seconds();
     if (task->cached) {
         expect(self, kernel->cache_append(own->cache, task->pos, task->n, k, v));
-        expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, own->mixed,
-                                             own->scratch, NULL));
+        expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, &extras,
+                                             own->mixed, own->scratch, NULL));
     } else {
-        expect(self, kernel->attention(own->q, own->k, own->v, task->n, task->n, own->mixed,
-                                       own->scratch, NULL));
+        expect(self, kernel->attention(own->q, own->k, own->v, task->n, task->n, &extras,
+                                       own->mixed, own->scratch, NULL));
     }
     at[3] = seconds();
     own->parts->project(WO, own->weights, own->mixed, task->n, own->out);

@@ -30,11 +30,11 @@ enum request {
     ISA,
     SCRATCH_BYTES,
     CACHE_SCRATCH_BYTES,
-    ATTENTION, /* q, k, v, n_q, n_kv, out, scratch, pool */
+    ATTENTION, /* q, k, v, n_q, n_kv, sinks, out, scratch, pool */
     CACHE_RESET,
     CACHE_APPEND,
     CACHE_ATTENTION,
-    PACK_WEIGHTS, /* the eight arrays, whether there is a source; weights */
+    PACK_WEIGHTS, /* the nine arrays, whether there is a source; weights */
     LAYER,
     REQUESTS
 };
