@@ -10,6 +10,7 @@ local isas = require "isa"
 local plan = require "plan"
 local render = require "render"
 local rope = require "rope"
+local series = require "series"
 local spec = require "spec"
 local emit = {}
 
@@ -32,13 +33,46 @@ end
 
 local LOG2_E = 1.44269504088896340736
 
+-- The slopes of ALiBi (Press et al., Train Short, Test Long, 2022) times log2 e, as C literals:
+-- 2^(-bias_max k / p) for k = 1 .. p, the greatest power of two of heads; the other heads take
+-- every second one of those for 2 p, from the first on.
+local function alibi_slopes(shape)
+    local list, p = {}, 1
+    while p * 2 <= shape.heads do
+        p = p * 2
+    end
+    for head = 0, shape.heads - 1 do
+        local share = head < p and (head + 1) / p or (2 * (head - p) + 1) / (2 * p)
+        local power = -shape.alibi.bias_max * share
+        local whole = math.floor(power)
+        local slope = 2.0 ^ whole * series.exp((power - whole) * series.LN_2)
+        list[head + 1] = float(slope * shape.alibi.scale * LOG2_E)
+    end
+    return list
+end
+
+-- The slopes as formulas, for the header.
+local function alibi_text(shape)
+    local alibi, p = shape.alibi, 1
+    while p * 2 <= shape.heads do
+        p = p * 2
+    end
+    local times = alibi.scale ~= 1.0 and ("%.9g * "):format(alibi.scale) or ""
+    local text = ("\n *             %s2^(-%.9g (h + 1) / %d)"):format(times, alibi.bias_max, p)
+    if p < shape.heads then
+        text = text .. (" for h < %d, then %s2^(-%.9g (2 (h - %d) + 1) / %d)"):format(p, times,
+            alibi.bias_max, p, 2 * p)
+    end
+    return text
+end
+
 local function common_environment(shape)
     local name = shape.name
     local env = {
         shape = shape, name = name, NAME = name:upper(),
         plan = plan, layout = plan.layout(shape), memory = plan.memory(shape),
         version = attnc.version, isas = {}, rope_switches = rope.switches(shape),
-        float = float, float_text = float_text, size = size,
+        float = float, float_text = float_text, size = size, LOG2_E = LOG2_E,
     }
     for index, id in ipairs(shape.isa) do
         env.isas[index] = isas.get(id)
@@ -58,7 +92,7 @@ local function title(shape)
     return ("%s: %s, %d query heads, %d KV heads, head_dim %d%s, %s %d positions%s"):format(
         shape.name, kind, shape.heads, shape.kv_heads, shape.head_dim,
         shape.v_head_dim ~= shape.head_dim and (" (values %d)"):format(shape.v_head_dim) or "",
-        shape.exact and "exactly" or "up to", shape.capacity, shape.causal and ", causal" or "")
+        shape.exact and "exactly" or "up to", shape.capacity, plan.features(shape))
 end
 
 local function kernel_text(shape, env, isa)
@@ -66,7 +100,9 @@ local function kernel_text(shape, env, isa)
     local own = common_environment(shape)
     own.isa, own.id, own.ID = isa, id, id:upper()
     own.own = plan.make(shape, isa)
-    own.query_scale = shape.scale * LOG2_E
+    -- scores come in units of log2, or as the soft cap takes them
+    own.query_scale = shape.scale * LOG2_E * (shape.softcap and 2 / shape.softcap or 1)
+    own.alibi_slopes = shape.alibi and alibi_slopes(shape)
     own.rope = shape.rope and rope.constants(shape)
     local words, written = isas.vocabulary(isa, id, plan.KEY_TILE)
     setmetatable(own, {
@@ -196,7 +232,8 @@ local function mark(kind, shape)
         shape.head_dim, shape.v_head_dim, float_text(turned.theta), turned.rotary_dim,
         turned.layout, tostring(shape.qkv_bias), tostring(shape.o_bias) }
     for _, more in ipairs { turned.scaling or false, turned.offset or false,
-        kind == "weights" and shape.qk_norm or false } do
+        kind == "weights" and shape.qk_norm or false,
+        kind == "weights" and shape.sinks and "sinks" or false } do
         facts[#facts + 1] = more and spec.literal(more) or nil
     end
     return attnc.sha256(table.concat(facts, " ")):sub(1, 16)
@@ -207,6 +244,8 @@ function emit.files(shape, origin)
     env.title = title(shape)
     env.mark = { cache = mark("cache", shape), weights = mark("weights", shape) }
     env.single_file = origin.single_file
+    env.extra_parameters = shape.sinks and "const float *sinks, " or "" -- of the attention calls
+    env.alibi_text = shape.alibi and alibi_text(shape)
     add_detection(env)
     local memory, widths = env.memory, {}
     for index, panel in ipairs(env.layout.panels) do

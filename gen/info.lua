@@ -91,7 +91,7 @@ function info.text(shape)
 
     add("%s: %s, %s%s", shape.name,
         layer and "attention layer with projections" or "attention on given q, k and v",
-        all.kind, shape.causal and ", causal" or "")
+        all.kind, plan.features(shape))
     add("  d_model %d, %d heads, %d KV heads, head_dim %d, v_head_dim %d", shape.d_model,
         shape.heads, shape.kv_heads, shape.head_dim, shape.v_head_dim)
     local rope = shape.rope
@@ -128,6 +128,9 @@ function info.text(shape)
     end
     if parameters.norm then
         row("norms of q and k", parameters.norm)
+    end
+    if parameters.sinks > 0 then
+        row("sinks", parameters.sinks)
     end
     row("in all", parameters.total)
 

@@ -42,13 +42,16 @@ local operations = {
     fma = 3, -- (x, y, z) x * y + z
     mul = 2, add = 2, sub = 2,
     sqrt = 1, -- (x) its square root; x is 2^-126 at least, or NaN
+    div = 2, -- rounded once, as IEEE 754 has it
+    clamp = 3, -- (x, a, b) a where x is less, b where it is greater; NaN stays
     max = 2, -- (x, y) x where it is greater, else y: y is never NaN
     negative_infinity = 0,
+    shift_exponent = 1, -- (x) lanes shifted left by 23 bits, as integers
 }
 -- exp2 rounds and scales in one of two ways.
 local rounding = {
-    -- (x) lanes shifted left by 23 bits, as integers; (x, y, a) x, +0 where y < a, x where y is NaN
-    { shift_exponent = 1, zero_below = 3 },
+    -- (x, y, a) x, +0 where y < a, x where y is NaN
+    { zero_below = 3 },
     -- (x) to an integer, ties to even; (x, n, y, a) x * 2^n, +0 where y < a
     { round_even = 1, scale_unless_below = 4 },
 }
@@ -151,7 +154,7 @@ local function check(set, path)
     local whole, lacking = has(operations)
     need(whole, ("lacks the operation '%s'"):format(lacking))
     need(has(rounding[1]) or has(rounding[2]),
-        "lacks shift_exponent and zero_below, or round_even and scale_unless_below")
+        "lacks zero_below, or round_even and scale_unless_below")
     for name in pairs(set.ops) do
         need(known[name], ("has an operation that no template uses, '%s'"):format(name))
     end

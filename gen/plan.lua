@@ -2,6 +2,7 @@
 --
 -- plan.layout(shape)     -> the memory map that every instruction set shares (floats and bytes)
 -- plan.make(shape, isa)  -> tile choices, with `reasons`: array of {field, value, why}
+-- plan.features(shape)   -> what sets the attention apart, in words
 -- plan.memory(shape)     -> byte counts, parameters, FLOPs: for the header, `attnc info`, manifest
 --
 -- All sizes are integers; the spec's limits keep every one of them below 2^47.
@@ -70,6 +71,8 @@ function plan.layout(shape)
     layout.head_floats = layout.positions * (shape.head_dim + layout.value_width)
     layout.cache_bytes = plan.ALIGN + shape.kv_heads * layout.head_floats * 4
     layout.group = shape.heads // shape.kv_heads
+    -- a query at position i sees keys before i + reach; nil: all of them
+    layout.reach = shape.causal and 1 or shape.window_right > 0 and shape.window_right or nil
     -- columns and depth of the four projections
     layout.q_width = shape.heads * shape.head_dim
     layout.k_width = shape.kv_heads * shape.head_dim
@@ -259,6 +262,32 @@ local function panel_floats(columns, depth, bias)
     return (columns + plan.PANEL - 1) // plan.PANEL * plan.PANEL * (depth + (bias and 1 or 0))
 end
 
+--- What sets the attention apart, in words that follow others: ", causal, window 128, sinks".
+function plan.features(shape)
+    local text = shape.causal and ", causal" or ""
+    if shape.window > 0 then
+        text = ("%s, window %d"):format(text, shape.window)
+    end
+    if shape.window_right > 0 then
+        text = ("%s, %d to the right"):format(text, shape.window_right)
+    end
+    if shape.softcap then
+        text = ("%s, soft cap %.9g"):format(text, shape.softcap)
+    end
+    return text .. (shape.alibi and ", ALiBi" or "") .. (shape.sinks and ", sinks" or "")
+end
+
+-- Pairs of query and key that see each other among n positions, and keys that the last one sees.
+local function pairs_visible(shape, layout, n)
+    local function sum_to(count) -- of min(i, count) for i = 1 .. n
+        count = math.min(count, n)
+        return count * (count + 1) // 2 + (n - count) * count
+    end
+    local before = sum_to(shape.window > 0 and shape.window or n) -- the own key counts
+    local after = sum_to(layout.reach or n)
+    return before + after - n, shape.window > 0 and math.min(shape.window, n) or n
+end
+
 function plan.memory(shape)
     local layout, memory = plan.layout(shape), {}
     memory.thread_bytes = 0
@@ -280,8 +309,9 @@ function plan.memory(shape)
     if shape.o_bias then
         bias = bias + shape.d_model
     end
-    memory.parameters =
-        { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias, total = wq + wk + wv + wo + bias }
+    local sinks = shape.sinks and shape.heads or 0
+    memory.parameters = { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias, sinks = sinks,
+        total = wq + wk + wv + wo + bias + sinks }
     if shape.qk_norm then
         local norm = layout.q_norm.parameters + layout.k_norm.parameters
         memory.parameters.norm, memory.parameters.total = norm, memory.parameters.total + norm
@@ -304,6 +334,8 @@ function plan.memory(shape)
             w.k_norm = w.q_norm + layout.q_norm.floats
             w.floats = w.k_norm + layout.k_norm.floats
         end
+        w.sinks = w.floats
+        w.floats = w.sinks + ceil_to(sinks, plan.ALIGN // 4)
         memory.weight_offsets = w
         memory.weights_bytes = plan.ALIGN + w.floats * 4
     end
@@ -315,11 +347,11 @@ function plan.memory(shape)
 
     -- Multiplications and additions of the definition; masked scores do not count.
     local n = shape.capacity
-    local pairs_seen = shape.causal and n * (n + 1) // 2 or n * n
+    local pairs_seen, most_seen = pairs_visible(shape, layout, n)
     local per_pair = 2 * shape.heads * (shape.head_dim + shape.v_head_dim)
     local projections = layer and 2 * (wq + wk + wv + wo) or 0
     memory.flops_prefill = per_pair * pairs_seen + projections * n
-    memory.flops_decode = per_pair * n + projections
+    memory.flops_decode = per_pair * most_seen + projections
     return memory
 end
 

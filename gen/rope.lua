@@ -11,42 +11,11 @@
 -- The scalings are those of transformers (modeling_rope_utils), by its names of parameters:
 -- docs/conventions.md has them as formulas. All is computed with +, -, *, / and sqrt alone, so that
 -- a constant depends on no platform's libm.
+local series = require "series"
 local rope = {}
+local exp, ln = series.exp, series.ln
 
 local PI = 3.14159265358979323846
-
--- ln and exp by series: at most a few units in the 16th digit, far below what an angle needs.
-local function ln(x)
-    local exponent = 0
-    while x > 1.5 do
-        x, exponent = x / 2, exponent + 1
-    end
-    while x < 0.75 do
-        x, exponent = x * 2, exponent - 1
-    end
-    local t = (x - 1) / (x + 1)
-    local sum, power = 0.0, t
-    for k = 1, 61, 2 do
-        sum, power = sum + power / k, power * t * t
-    end
-    return 2 * sum + exponent * 0.69314718055994530942
-end
-
-local function exp(x)
-    local halvings = 0
-    while math.abs(x) > 0.5 do
-        x, halvings = x / 2, halvings + 1
-    end
-    local sum, term = 1.0, 1.0
-    for k = 1, 24 do
-        term = term * x / k
-        sum = sum + term
-    end
-    for _ = 1, halvings do
-        sum = sum * sum
-    end
-    return sum
-end
 
 local function clamp(x)
     return math.max(0.0, math.min(1.0, x))

@@ -20,8 +20,9 @@ local spec = {}
 local POSITIONS, ROPE_POSITIONS = 1 << 24, 1 << 22
 
 -- Rows of the schema. kind: name, integer, number or numbers (from min to max), boolean, choice
--- (of), isa, unroll, table (with fields of its own). `default` is for the reader. `also` lists what
--- others call the field: a spec that uses such a name is told ours.
+-- (of), isa, unroll, table (with fields of its own), optional (such a table, true or false).
+-- `default` is for the reader. `also` lists what others call the field: a spec that uses such a
+-- name is told ours.
 local function field(kind, name, default, meaning, also)
     return { kind = kind, name = name, default = default, meaning = meaning, also = also or "" }
 end
@@ -41,6 +42,13 @@ end
 local function group(name, default, meaning, also, fields)
     local it = field("table", name, default, meaning, also)
     it.fields = fields
+    return it
+end
+
+-- A table that true stands for with all its defaults, and false for none.
+local function optional(...)
+    local it = group(...)
+    it.kind = "optional"
     return it
 end
 
@@ -75,8 +83,22 @@ spec.fields = {
     field("isa", "isa", "required", "instruction sets, one file each", "target targets arch simd"),
     field("boolean", "causal", "false", "a query sees its own position and earlier ones only",
         "is_causal autoregressive"),
+    ranged("integer", "window", 0, POSITIONS, "0",
+        "a query at position i sees key j only if i - j < window; 0: no such limit",
+        "sliding_window window_size window_left"),
+    ranged("integer", "window_right", 0, POSITIONS, "0",
+        "and only if j - i < window_right, where attention is not causal; 0: no such limit", ""),
     ranged("number", "scale", 1e-30, 1e30, "1 / sqrt(head_dim)", "factor of the scores",
         "softmax_scale sm_scale"),
+    ranged("number", "softcap", 0, 1e30, "0", "scores s become c * tanh(s / c); 0: none",
+        "attn_logit_softcapping logit_cap soft_cap"),
+    field("boolean", "sinks", "false", "a logit for each head in the denominator of the softmax",
+        "sink attention_sinks"),
+    optional("alibi", "false", "biases slope * (j - i) by the paper's slopes", "", {
+        ranged("number", "bias_max", 1e-3, 1e3, "8",
+            "n heads have slopes 2^(-bias_max / n) and on"),
+        ranged("number", "scale", 1e-30, 1e30, "1", "factor of the slopes"),
+    }),
     group("rope", "none", "rotary positions on q and k", "rotary rope_theta rope_parameters", {
         ranged("number", "theta", 1, 1e12, "10000", "base of the angles", "base rope_theta"),
         ranged("integer", "rotary_dim", 2, 1024, "head_dim", "leading channels that turn; even",
@@ -143,12 +165,7 @@ spec.fields = {
         ranged("integer", "project_rows", 1, 16, "by plan", "rows of a projection tile"),
     }),
     field("unroll", "unroll", '"full"', "steps of head_dim in one loop body"),
-    unbuilt("window", 0, "see the last keys only", "sliding_window"),
-    unbuilt("window_right", 0, "see the next keys only"),
-    unbuilt("softcap", 0, "c * tanh(s / c)", "attn_logit_softcapping"),
-    unbuilt("sinks", false, "a logit for each head in the denominator"),
     unbuilt("mask", "none", "a mask or bias for each query and key"),
-    unbuilt("alibi", false, "biases by distance"),
     unbuilt("relative_bias", nil, "biases by buckets of distance, learned"),
     unbuilt("clip_qkv", nil, "q, k and v clamped to -c and c"),
     unbuilt("mla", nil, "keys and values from a latent of low rank"),
@@ -295,7 +312,8 @@ local function allowed(row)
     elseif kind == "unroll" then
         return '"full" or a whole number from 1 to 1024'
     end
-    return "a table with " .. names_of(row.fields)
+    return (kind == "optional" and "true, false, or " or "") .. "a table with "
+        .. names_of(row.fields)
 end
 
 -- The line of the text that gives a field its value, as far as plain reading finds it: the first
@@ -491,6 +509,13 @@ function kinds.table(value, row, source, path)
     end
 end
 
+function kinds.optional(value, row, source, path)
+    if value == false then
+        return value
+    end
+    return kinds.table(value == true and {} or value, row, source, path)
+end
+
 -- Checks every key and value of a table against its rows, each on its own.
 function check_rows(raw, rows, source, prefix)
     local known, result = {}, {}
@@ -575,7 +600,19 @@ local function complete(given, source)
     shape.seq, shape.max_seq = nil, nil
 
     shape.causal = shape.causal or false
+    shape.window = shape.window or 0
+    shape.window_right = not shape.causal and shape.window_right or 0 -- causal says more
     shape.scale = shape.scale or 1 / math.sqrt(shape.head_dim)
+    if shape.softcap == 0 then
+        shape.softcap = nil
+    elseif shape.softcap and shape.softcap < 1e-30 then
+        wrong("softcap", "too small; it takes 0 or a number from 1e-30 to 1e+30")
+    end
+    shape.sinks = shape.sinks or false
+    shape.alibi = shape.alibi and {
+        bias_max = shape.alibi.bias_max or 8.0,
+        scale = shape.alibi.scale or 1.0,
+    } or nil
     shape.qkv_bias = shape.qkv_bias or false
     shape.o_bias = shape.o_bias or false
     shape.weights_layout = shape.weights_layout or "out_in"
@@ -796,7 +833,12 @@ function spec.canonical(shape)
         max_seq = not shape.exact and shape.capacity or nil,
         isa = #shape.isa == 1 and shape.isa[1] or shape.isa,
         causal = shape.causal or nil,
+        window = shape.window > 0 and shape.window or nil,
+        window_right = shape.window_right > 0 and shape.window_right or nil,
         scale = shape.scale ~= 1 / math.sqrt(shape.head_dim) and shape.scale or nil,
+        softcap = shape.softcap,
+        sinks = shape.sinks or nil,
+        alibi = shape.alibi,
         rope = shape.rope,
         qk_norm = shape.qk_norm,
         qkv_bias = shape.qkv_bias or nil,

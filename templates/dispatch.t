@@ -196,7 +196,7 @@ static void ${name}_pack_task(void *argument, size_t index)
     }
 }
 
-int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv, float *out,
+int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool)
 {
     const ${name}_kernels *const kernels = ${name}_kernels_here();
@@ -204,6 +204,10 @@ int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q
     memset(&job, 0, sizeof job);
     if (q == NULL || out == NULL || scratch == NULL || (n_kv > 0 && (k == NULL || v == NULL)))
         return ${NAME}_ERROR_NULL;
+$ if shape.sinks then
+    if (sinks == NULL)
+        return ${NAME}_ERROR_NULL;
+$ end
 $ if shape.exact then
     if (n_q != ${NAME}_CAPACITY || n_kv != ${NAME}_CAPACITY)
         return ${NAME}_ERROR_RANGE;
@@ -230,6 +234,9 @@ $ end
     job.call.n = n_q;
     job.call.n_kv = n_kv;
     job.call.pos = (ptrdiff_t)n_kv - (ptrdiff_t)n_q;
+$ if shape.sinks then
+    job.call.sinks = sinks;
+$ end
     if (job.threads > 1) {
         job.scratch = job.kv + (size_t)${NAME}_KV_HEADS * ${NAME}_HEAD_FLOATS;
         job.call.kv_stride = ${NAME}_HEAD_FLOATS;
@@ -346,7 +353,7 @@ int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k, cons
     return ${NAME}_OK;
 }
 
-int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float *q, float *out,
+int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float *q, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool)
 {
     const ${name}_kernels *const kernels = ${name}_kernels_here();
@@ -358,6 +365,10 @@ int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float
         return status;
     if (q == NULL || out == NULL || scratch == NULL)
         return ${NAME}_ERROR_NULL;
+$ if shape.sinks then
+    if (sinks == NULL)
+        return ${NAME}_ERROR_NULL;
+$ end
     if (pos > length || n > length - pos)
         return ${NAME}_ERROR_RANGE;
     if (${name}_check_pool(pool) != ${NAME}_OK)
@@ -378,6 +389,9 @@ int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float
     job.call.n = n;
     job.call.n_kv = length;
     job.call.pos = (ptrdiff_t)pos;
+$ if shape.sinks then
+    job.call.sinks = sinks;
+$ end
     ${name}_run(pool, ${name}_attend_task, &job);
     return ${NAME}_OK;
 }
@@ -443,6 +457,10 @@ $   if shape.qk_norm.bias then
         return ${NAME}_ERROR_NULL;
 $   end
 $ end
+$ if shape.sinks then
+    if (source->sinks == NULL)
+        return ${NAME}_ERROR_NULL;
+$ end
     if (!${name}_aligned(weights))
         return ${NAME}_ERROR_ALIGN;
 $ local function bias(which, on) return on and "source->" .. which or "NULL" end
@@ -457,6 +475,10 @@ $   local packed = layout[which]
 $   if shape.qk_norm.bias then
     ${name}_pack_norm(source->${which}_bias, -0.0f, ${packed.count}, ${packed.width}, packed + ${w[which] + packed.bias});
 $   end
+$ end
+$ if shape.sinks then
+    memset(packed + ${w.sinks}, 0, ${w.floats - w.sinks} * sizeof(float));
+    memcpy(packed + ${w.sinks}, source->sinks, ${NAME}_HEADS * sizeof(float));
 $ end
     memset(weights, 0, ${NAME}_ALIGN);
     memcpy(weights, &${name}_weights_mark, sizeof ${name}_weights_mark);
@@ -570,6 +592,9 @@ $ end
     }
     job.call.kv = job.kv;
     job.call.kv_stride = ${NAME}_HEAD_FLOATS;
+$ if shape.sinks then
+    job.call.sinks = job.weights + ${w.sinks};
+$ end
 
     /* All keys and values first, then the queries: x may be y. */
     for (size_t first = 0; first < n; first += step) {

@@ -12,11 +12,32 @@ $ local rope = shape.rope
  *   thread is started, no variable is kept but the choice of the instruction set. No function takes
  *   more than ${plan.STACK_BYTES} bytes of stack.
  *   scores    ${float_text(shape.scale)} * <q, k>
-$ if shape.causal then
- *   visible   key j to the query at position i if j <= i; positions count from 0 over the whole
- *             sequence
+$ local conditions = {}
+$ if shape.causal then conditions[1] = "j <= i" end
+$ if shape.window > 0 then
+$   conditions[#conditions + 1] = ("i - j < %d"):format(shape.window)
+$ end
+$ if shape.window_right > 0 then
+$   conditions[#conditions + 1] = ("j - i < %d"):format(shape.window_right)
+$ end
+$ if #conditions > 0 then
+ *   visible   key j to the query at position i if ${table.concat(conditions, " and ")}; positions count from 0 over
+ *             the whole sequence
+$   if shape.window > 0 or shape.window_right > 0 then
+ *   window    ${shape.window > 0 and ("%d keys up to the own one, which counts"):format(shape.window) or ""}${shape.window > 0 and shape.window_right > 0 and "; " or ""}${shape.window_right > 0 and ("%d keys from the own one on, which counts"):format(shape.window_right) or ""}
+$   end
 $ else
  *   visible   every key to every query
+$ end
+$ if shape.softcap then
+ *   soft cap  a score s becomes c * tanh(s / c), c = ${float_text(shape.softcap)}, before all that follows
+$ end
+$ if shape.alibi then
+ *   ALiBi     plus slope * (j - i), key j and query i; the slopes of heads 0, 1, ...: ${alibi_text}
+$ end
+$ if shape.sinks then
+ *   sinks     the softmax of head h has exp(sinks[h]) once more in its denominator, without a value; a
+ *             sink is finite, or -infinity for none
 $ end
  *   heads     query head h reads KV head h / ${layout.group} (rounded down)
  *   output    softmax of the visible scores times v; a query that sees no key gives zeros
@@ -127,7 +148,14 @@ extern "C" {
 #define ${NAME}_CAPACITY ${shape.capacity} /* positions */
 #define ${NAME}_EXACT ${shape.exact and 1 or 0} /* 1: without a cache, always exactly so many */
 #define ${NAME}_CAUSAL ${shape.causal and 1 or 0}
+#define ${NAME}_WINDOW ${shape.window} /* keys up to the own one; 0: all */
+#define ${NAME}_WINDOW_RIGHT ${shape.window_right} /* keys from the own one on; 0: all */
 #define ${NAME}_SCALE ${float_text(shape.scale)}
+#define ${NAME}_SOFTCAP ${float_text(shape.softcap or 0.0)} /* 0: none */
+#define ${NAME}_SINKS ${shape.sinks and 1 or 0}
+#define ${NAME}_ALIBI ${shape.alibi and 1 or 0}
+#define ${NAME}_ALIBI_BIAS_MAX ${float_text(shape.alibi and shape.alibi.bias_max or 0.0)}
+#define ${NAME}_ALIBI_SCALE ${float_text(shape.alibi and shape.alibi.scale or 0.0)}
 #define ${NAME}_HAS_LAYER ${layer and 1 or 0}
 #define ${NAME}_QKV_BIAS ${shape.qkv_bias and 1 or 0}
 #define ${NAME}_O_BIAS ${shape.o_bias and 1 or 0}
@@ -228,16 +256,19 @@ typedef struct ${name}_pool {
 /* Attention of n_q queries to n_kv keys.
  *   q    [n_q][${shape.heads}][${shape.head_dim}]
  *   k    [n_kv][${shape.kv_heads}][${shape.head_dim}], v [n_kv][${shape.kv_heads}][${shape.v_head_dim}] (not used where n_kv is 0)
+$ if shape.sinks then
+ *   sinks [${shape.heads}]
+$ end
  *   out  [n_q][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; may be q, else overlaps no input" or "; overlaps no input"}
 $ if shape.exact then
  * n_q and n_kv must be ${shape.capacity}.
 $ else
- * n_q, n_kv <= ${shape.capacity}. Query i stands at position n_kv - n_q + i${shape.causal and " (negative: it sees no key)" or ""}.
+ * n_q, n_kv <= ${shape.capacity}. Query i stands at position n_kv - n_q + i${layout.reach == 1 and " (negative: it sees no key)" or ""}.
 $ end
  *   scratch  ${NAME}_SCRATCH_BYTES, or _FOR(pool->threads); its contents before and after mean nothing
  * NULL, RANGE, ALIGN, CPU. */
 ${NAME}_API int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv,
-    float *out, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
+    ${extra_parameters}float *out, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 
 /* A KV cache: ${NAME}_CACHE_BYTES of the caller's memory, the same on every instruction set. It may be
  * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions held${rope_switches and ", whether it is a long one" or ""}, 64 bits each. Then for each KV
@@ -263,12 +294,15 @@ ${NAME}_API int ${name}_cache_append(void *cache, size_t pos, size_t n, const fl
 /* Attention of the queries at positions pos .. pos + n - 1 to the cache, which must hold them:
  * prefill (pos = 0), a chunk, or decode (n = 1).
  *   q [n][${shape.heads}][${shape.head_dim}], out [n][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; out may be q" or ""}
+$ if shape.sinks then
+ *   sinks [${shape.heads}]
+$ end
  *   scratch  ${NAME}_CACHE_SCRATCH_BYTES, or _FOR(pool->threads)
 $ if not shape.causal then
- * Every query sees all positions held.
+ * ${shape.window == 0 and shape.window_right == 0 and "Every query sees all positions held." or "A query sees what the cache holds of its window."}
 $ end
  * NULL, RANGE, ALIGN, CACHE, CPU. */
-${NAME}_API int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float *q, float *out,
+${NAME}_API int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float *q, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 $ if layer then
 $   local function dims(columns, depth)
@@ -297,6 +331,9 @@ $     end
 $     if norm.bias then
     const float *q_norm_bias, *k_norm_bias; /* likewise */
 $     end
+$   end
+$   if shape.sinks then
+    const float *sinks; /* [${shape.heads}] */
 $   end
 } ${name}_weights;
 

@@ -25,6 +25,9 @@ typedef struct ${name}_call {
     size_t n;         /* query positions */
     size_t n_kv;      /* keys held */
     ptrdiff_t pos;    /* position of query 0 */
+$ if shape.sinks then
+    const float *sinks; /* [heads] */
+$ end
 } ${name}_call;
 
 /* What an instruction set provides. A row is one query head at one position; the rows of one KV

@@ -22,12 +22,26 @@ $   local list = {}
 $   for i = 0, n - 1 do list[#list + 1] = item(i) end
 $   return table.concat(list, ", ")
 $ end
+$ -- Which keys of a block a row sees: from[r] .. limit[r] - 1; without a window `from` is nowhere.
+$ local windowed = shape.window > 0
+$ local reach = layout.reach -- a query at position i sees keys up to i + reach - 1; nil: all
+$ local limits_parameter = windowed and "const int *from, const int *limit" or "const int *limit"
+$ local function limits_argument(offset) -- the text of an index into them, with its operator
+$   return windowed and ("from%s, limit%s"):format(offset, offset) or "limit" .. offset
+$ end
+$ -- Whether scores are changed before the softmax takes them: soft cap, ALiBi.
+$ local adjusts = shape.softcap or shape.alibi
+$ local place_parameter = adjusts and (", const %s_place *place"):format(id) or ""
+$ local place_argument = adjusts and ", place" or ""
 $ -- exp2 in units that the path needs: the magic path keeps y / 2 and multiplies by 2^(n + 1).
 $ local half = not has.scale_unless_below and 0.5 or 1
+$ -- Below it a weight is +0. Biases make weights of every size: none may be so small that its
+$ -- products with values are subnormal, which takes CPUs many times as long.
+$ local least = shape.alibi and -96.0 or -126.0
 $ local c = { 0x1p0, 0x1.62e424p-1, 0x1.ebf9b0p-3, 0x1.c6ba92p-5, 0x1.3ced02p-7, 0x1.5ab260p-10 }
 $ local function coefficient(i) return set1(float(c[i + 1] * half)) end
 
-/* 2^x for x <= 0: n = x rounded to nearest even, a polynomial in x - n, times 2^n; +0 below -126.
+/* 2^x for x <= 0: n = x rounded to nearest even, a polynomial in x - n, times 2^n; +0 below ${tostring(math.tointeger(least))}.
  * At most ${isa.fused and "1.8" or "2.1"} ulp. NaN passes. */
 static inline ${ID}_CODE ${vec} ${id}_exp2(${vec} x)
 {
@@ -44,13 +58,89 @@ $ for i = 3, 0, -1 do
     y = ${fma("y", "f", coefficient(i))};
 $ end
 $ if has.scale_unless_below then
-    return ${scale_unless_below("y", "n", "x", float(-126.0))};
+    return ${scale_unless_below("y", "n", "x", float(least))};
 $ else
     /* an fma, not a product: the sum that follows could swallow a product's rounding */
     y = ${fma("y", shift_exponent("shifted"), zero())};
-    return ${zero_below("y", "x", float(-126.0))};
+    return ${zero_below("y", "x", float(least))};
 $ end
 }
+$ if shape.softcap then
+$   local cap = shape.softcap
+$   local e = { 0x1.62e42ep-2, -0x1.c6a728p-7, 0x1.573eb4p-11 }
+
+/* c * log2 e * tanh(s / c), c = ${float_text(cap)}, of z = 2 * log2 e * s / c. n is z rounded, f the rest. With
+ * p = 2^n and t = tanh of f's share, by a polynomial that keeps the digits of small scores, it is
+ * tanh = (p - 1 + t (p + 1)) / (p + 1 + t (p - 1)). From z = 30 on, that is 1. NaN passes. */
+static inline ${ID}_CODE ${vec} ${id}_soft_cap(${vec} score)
+{
+    const ${vec} z = ${clamp("score", float(-30.0), float(30.0))};
+    /* adding 1.5 * 2^23 rounds; its low bits + 128 are the exponent of 2^(n + 1) */
+    const ${vec} shifted = ${add("z", set1(float(12583040.0)))};
+    const ${vec} n = ${sub("shifted", set1(float(12583040.0)))};
+    const ${vec} twice = ${shift_exponent("shifted")}; /* 2 p */
+    const ${vec} f = ${sub("z", "n")};
+    const ${vec} square = ${mul("f", "f")};
+    const ${vec} series = ${fma(fma(set1(float(e[3])), "square", set1(float(e[2]))), "square", set1(float(e[1])))};
+    const ${vec} t = ${mul("f", "series")};
+    const ${vec} a = ${sub("twice", set1(float(2.0)))}, b = ${add("twice", set1(float(2.0)))};
+    const ${vec} over = ${fma("t", "b", "a")}, under = ${fma("t", "a", "b")};
+    const ${vec} tanh = ${div("over", "under")};
+    return ${mul("tanh", set1(float(cap * LOG2_E)))};
+}
+$ end
+$ if adjusts then
+
+/* Whose scores they are: those of rows from first_row on of a KV head, with the keys from `block` on. */
+typedef struct ${id}_place {
+    const ${name}_call *call;
+    size_t kv_head, first_row;
+    ptrdiff_t block;
+} ${id}_place;
+
+/* Changes the scores of one block before the softmax takes them, of the keys that each row sees:
+$   if shape.softcap then
+ * soft cap${shape.alibi and ", then" or ""}
+$   end
+$   if shape.alibi then
+ * ALiBi: plus slope * (position of the key - position of the query)
+$   end
+ */
+static ${ID}_TILE void ${id}_adjust(float *s, int rows, ${limits_parameter}${place_parameter})
+{
+$   if shape.alibi then
+    /* of the heads, times log2 e */
+    static const float slopes[] = {
+$     for i = 1, #alibi_slopes, 4 do
+        ${table.concat(alibi_slopes, ", ", i, math.min(i + 3, #alibi_slopes))},
+$     end
+    };
+    static const float lane[] = {${each(W, function(i) return float(i + 0.0) end)}};
+$   else
+    (void)place;
+$   end
+    for (int r = 0; r < rows; r++, s += ${STRIDE}) {
+        int j = ${windowed and "from[r] / 16 * 16" or "0"};
+$   if shape.alibi then
+        const size_t row = place->first_row + (size_t)r;
+        const ptrdiff_t before = place->block + j - (place->call->pos + (ptrdiff_t)(row / ${group}));
+        const ${vec} slope = ${set1(("slopes[place->kv_head * %d + row %% %d]"):format(group, group))};
+        ${vec} distance = ${add(set1("(float)before"), load("lane"))};
+$   end
+        for (; j < limit[r]; j += ${W}) {
+            ${vec} x = ${load("s + j")};
+$   if shape.softcap then
+            x = ${call("soft_cap", "x")};
+$   end
+$   if shape.alibi then
+            x = ${fma("slope", "distance", "x")};
+            distance = ${add("distance", set1(float(W + 0.0)))};
+$   end
+            ${store("s + j", "x")};
+        }
+    }
+}
+$ end
 $
 $ -- A score tile: rows of queries times vectors of keys.
 $ -- where the j-th vector of keys lies, in floats, from the first one of the tile
@@ -127,12 +217,17 @@ $     row = row + part.rows
 $   end
 $   alone_scores[rows] = calls
 $ end
+$ if windowed then
+
+/* Softmax of one block of scores for `rows` rows, of which row r sees the keys from[r] .. limit[r] - 1.
+$ else
 
 /* Softmax of one block of scores for `rows` rows, of which row r sees the first limit[r] keys.
+$ end
  * s becomes exp2(s - m) with m the row's greatest score so far; decay[r] is what the older sums
  * have to be multiplied with. Key j is summed in partial sum j mod 16. */
 static ${ID}_TILE void ${id}_softmax(float *s, float *m, float *l, float *decay, int rows,
-                             const int *limit)
+                             ${limits_parameter})
 {
     /* the maxima first: their latencies overlap from row to row */
     for (int r = 0; r < rows; r++) {
@@ -140,7 +235,17 @@ static ${ID}_TILE void ${id}_softmax(float *s, float *m, float *l, float *decay,
         const int visible = limit[r];
         const int full = visible / ${W} * ${W};
         ${vec} ${each(4, function(i) return ("max%d = %s"):format(i, set1("m[r]")) end)};
+$ if windowed then
+        int j = from[r] / 16 * 16;
+        for (; j + ${W} <= from[r]; j += ${W})
+            ${store("row + j", negative_infinity())};
+$   if W > 1 then
+        if (j < from[r])
+            ${store("row + j", select_first("from[r] - j", negative_infinity(), load("row + j")))};
+$   end
+$ else
         int j = 0;
+$ end
         for (; j + ${4 * W} <= full; j += ${4 * W}) {
 $ for i = 0, 3 do
             max${i} = ${max(load(at("row + j", i * W)), "max" .. i)};
@@ -170,7 +275,7 @@ $ end
         const int keys = (limit[r] + 15) / 16 * 16;
         const ${vec} shift = ${set1("m[r]")}, a = ${set1("decay[r]")};
         ${vec} ${each(sums, function(i) return ("sum%d = %s"):format(i, zero()) end)};
-        int j = 0;
+        int j = ${windowed and "from[r] / 16 * 16" or "0"};
 $ local together = math.max(4, sums) -- vectors in flight
         for (; j + ${together * W} <= keys; j += ${together * W}) {
 $ for i = 0, together - 1 do
@@ -215,12 +320,25 @@ $     end
 $   end
 $   local all = {}
 $   for i = 0, rows - 1 do all[#all + 1] = i end
+$   local function edge(first, seen) -- one key for the rows that see it, from row `first` on
+$     for c = 0, vectors - 1 do
+        const ${vec} v${c} = ${load(at("v", c * W))};
+$     end
+$     for i = first, rows - 1 do
+        if (${seen(i)}) {
+            const ${factor} p${i} = ${spread(("p[%d]"):format(i * STRIDE))};
+$       for c = 0, vectors - 1 do
+            o${i}_${c} = ${fma_spread("p" .. i, "v" .. c, ("o%d_%d"):format(i, c))};
+$       end
+        }
+$     end
+$   end
 
-/* o[i][c] = decay[i] * o[i][c] + sum over keys j < limit[i] of p[i][j] * v[j][c], in order of j;
+/* o[i][c] = decay[i] * o[i][c] + sum over keys ${windowed and "from[i] <= " or ""}j < limit[i] of p[i][j] * v[j][c], in order of j;
  * ${rows} rows, ${vectors * W} channels of a panel ${width} wide; limits never fall from row to row;
  * `first`: o is +0, whatever lies there */
 static ${ID}_TILE void ${id}_${id_tile}(const float *p, const float *v, float *o, const float *decay,
-                         const int *limit, int first${ahead_parameter(lines)})
+                         ${limits_parameter}, int first${ahead_parameter(lines)})
 {
 $   for i = 0, rows - 1 do
     ${vec} ${each(vectors, function(j) return ("o%d_%d = %s"):format(i, j, zero()) end)};
@@ -233,7 +351,19 @@ $     for j = 0, vectors - 1 do
 $     end
 $   end
     }
+$   if windowed then
+    int j = from[0];
+    p += j;
+    v += (size_t)j * ${width};
+$     if rows > 1 then
+    /* where the windows begin: row by row, exactly the keys that each one sees */
+    for (; j < from[${rows - 1}]; j++, p++, v += ${width}) {
+$     edge(0, function(i) return (i > 0 and ("from[%d] <= j && "):format(i) or "") .. ("j < limit[%d]"):format(i) end)
+    }
+$     end
+$   else
     int j = 0;
+$   end
     for (; j + 4 <= limit[0]; j += 4, p += 4, v += ${4 * width}) {
 $   for t = 0, 3 do
         {
@@ -253,17 +383,7 @@ $   key(0, all, "")
 $   if rows > 1 then
     /* the diagonal: row by row, exactly the keys that each one sees */
     for (; j < limit[${rows - 1}]; j++, p++, v += ${width}) {
-$     for c = 0, vectors - 1 do
-        const ${vec} v${c} = ${load(at("v", c * W))};
-$     end
-$     for i = 1, rows - 1 do
-        if (j < limit[${i}]) {
-            const ${factor} p${i} = ${spread(("p[%d]"):format(i * STRIDE))};
-$       for c = 0, vectors - 1 do
-            o${i}_${c} = ${fma_spread("p" .. i, "v" .. c, ("o%d_%d"):format(i, c))};
-$       end
-        }
-$     end
+$     edge(1, function(i) return ("j < limit[%d]"):format(i) end)
     }
 $   end
 $   for i = 0, rows - 1 do
@@ -348,13 +468,13 @@ $ for number, panel in ipairs(layout.panels) do
 
 /* The values${#layout.panels > 1 and (" of panel %d"):format(number) or ""} of a tile of rows */
 static ${ID}_CODE void ${id}_values_${number}(int rows, const float *p, const float *v, float *o, const float *decay,
-                            const int *limit, int first)
+                            ${limits_parameter}, int first)
 {
     switch (rows) {
 $   for i, rows in ipairs(tile_counts) do
     ${i == #tile_counts and "default" or "case " .. rows}:
 $     for _, call in ipairs(value_calls[rows][number]) do
-        ${id}_${call.tile}(p, ${at("v", call.column)}, ${at("o", call.column)}, decay, limit, first);
+        ${id}_${call.tile}(p, ${at("v", call.column)}, ${at("o", call.column)}, decay, ${limits_argument("")}, first);
 $     end
         break;
 $   end
@@ -365,31 +485,46 @@ $ for _, rows in ipairs(own.rows) do
 
 /* One block of keys for ${rows} rows where no other rows read them: in one forward stream. */
 static ${ID}_CODE void ${id}_alone_${rows}(const float *q, const float *kv, int block_keys, float *s, float *o, float *m,
-                            float *l, float *decay, const int *limit, int first)
+                            float *l, float *decay, ${limits_parameter}, int first${place_parameter})
 {
     const int keys = limit[${rows - 1}];
     const float *const v = kv + (size_t)block_keys * ${hd};
-    for (int j = 0; j < keys; j += ${TILE}) {
+    for (int j = ${windowed and ("from[0] / %d * %d"):format(TILE, TILE) or "0"}; j < keys; j += ${TILE}) {
         const float *const k = kv + (size_t)j * ${hd};
 $   for _, call in ipairs(alone_scores[rows]) do
         ${id}_${call.tile}(${at("q", call.row * own.query_stride)}, ${at("k", call.column)}, ${at("s + j", call.row * STRIDE + call.column)}${ahead_argument(call.lines, "k", call.next_keys)});
 $   end
     }
-    ${id}_softmax(s, m, l, decay, ${rows}, limit);
+$   if adjusts then
+    ${id}_adjust(s, ${rows}, ${limits_argument("")}, place);
+$   end
+    ${id}_softmax(s, m, l, decay, ${rows}, ${limits_argument("")});
+$   local start = windowed and "start" or "0"
+$   if windowed and not once[rows] then
+    const int start = from[0] / ${CHUNK} * ${CHUNK};
+$   end
 $   for number, panel in ipairs(layout.panels) do
 $     if once[rows] then -- no need to stop now and then
 $       local call = alone_values[rows][number][1]
-    ${id}_${call.tile}(s, ${panel_start(panel)}, ${at("o", panel.offset)}, decay, limit, first${ahead_argument(call.lines, panel_start(panel), call.next_values)});
+    ${id}_${call.tile}(s, ${panel_start(panel)}, ${at("o", panel.offset)}, decay, ${limits_argument("")}, first${ahead_argument(call.lines, panel_start(panel), call.next_values)});
 $     else
-    for (int j = 0; j < keys; j += ${CHUNK}) {
+    for (int j = ${start}; j < keys; j += ${CHUNK}) {
         static const float one[${rows}] = {${each(rows, function() return "1.0f" end)}};
-        const float *const factor = j == 0 ? decay : one;
+        const float *const factor = j == ${start} ? decay : one;
+$       if windowed then
+        int since[${rows}], seen[${rows}];
+        for (int i = 0; i < ${rows}; i++) {
+            since[i] = from[i] < j ? 0 : from[i] - j < ${CHUNK} ? from[i] - j : ${CHUNK};
+            seen[i] = limit[i] < j ? 0 : limit[i] - j < ${CHUNK} ? limit[i] - j : ${CHUNK};
+        }
+$       else
         int seen[${rows}];
         for (int i = 0; i < ${rows}; i++)
             seen[i] = limit[i] < j ? 0 : limit[i] - j < ${CHUNK} ? limit[i] - j : ${CHUNK};
+$       end
 $       for _, call in ipairs(alone_values[rows][number]) do
         ${id}_${call.tile}(${at("s + j", call.row * STRIDE)}, ${at(panel_start(panel, "j"), call.column)}, ${at("o", call.row * layout.value_width + panel.offset + call.column)},
-            ${at("factor", call.row)}, ${at("seen", call.row)}, first && j == 0${ahead_argument(call.lines, panel_start(panel, "j"), call.next_values)});
+            ${at("factor", call.row)}, ${windowed and at("since", call.row) .. ", " or ""}${at("seen", call.row)}, first && j == ${start}${ahead_argument(call.lines, panel_start(panel, "j"), call.next_values)});
 $       end
     }
 $     end
@@ -412,37 +547,46 @@ $ end
 
 /* One block of keys for some rows: scores, softmax, values. */
 static ${ID}_CODE void ${id}_block(size_t rows, const float *q, const float *kv, int block_keys, float *s, float *o,
-                       float *m, float *l, float *decay, const int *limit, int first)
+                       float *m, float *l, float *decay, ${limits_parameter}, int first${place_parameter})
 {
     const float *const v = kv + (size_t)block_keys * ${hd};
     int tile;
     /* some keys for all rows, and then the next ones */
-    for (int j = 0; j < limit[rows - 1]; j += ${own.score_keys})
+    for (int j = ${windowed and ("from[0] / %d * %d"):format(TILE, TILE) or "0"}; j < limit[rows - 1]; j += ${own.score_keys})
         for (size_t r = 0; r < rows; r += (size_t)tile) {
             int end;
             tile = ${id}_tile_rows(rows - r);
             end = limit[r + (size_t)tile - 1];
+$ if windowed then
+            const int start = from[r] / ${TILE} * ${TILE};
+            ${id}_scores(tile, q + r * ${own.query_stride}, kv, s + r * ${STRIDE}, start > j ? start : j,
+                end < j + ${own.score_keys} ? end : j + ${own.score_keys});
+$ else
             ${id}_scores(tile, q + r * ${own.query_stride}, kv, s + r * ${STRIDE}, j,
                 end < j + ${own.score_keys} ? end : j + ${own.score_keys});
+$ end
         }
-    ${id}_softmax(s, m, l, decay, (int)rows, limit);
+$ if adjusts then
+    ${id}_adjust(s, (int)rows, ${limits_argument("")}, place);
+$ end
+    ${id}_softmax(s, m, l, decay, (int)rows, ${limits_argument("")});
 $ for number, panel in ipairs(layout.panels) do
     for (size_t r = 0; r < rows; r += (size_t)tile) {
         tile = ${id}_tile_rows(rows - r);
         ${id}_values_${number}(tile, s + r * ${STRIDE}, ${panel_start(panel)},
-            ${at("o", panel.offset)} + r * ${layout.value_width}, decay + r, limit + r, first);
+            ${at("o", panel.offset)} + r * ${layout.value_width}, decay + r, ${limits_argument(" + r")}, first);
     }
 $ end
 }
 
 /* Calls a row count's _alone function, or returns 0 where it has none. */
 static ${ID}_CODE int ${id}_alone(size_t rows, const float *q, const float *kv, int block_keys, float *s, float *o,
-                      float *m, float *l, float *decay, const int *limit, int first)
+                      float *m, float *l, float *decay, ${limits_parameter}, int first${place_parameter})
 {
     switch (rows) {
 $ for _, rows in ipairs(own.rows) do
     case ${rows}:
-        ${id}_alone_${rows}(q, kv, block_keys, s, o, m, l, decay, limit, first);
+        ${id}_alone_${rows}(q, kv, block_keys, s, o, m, l, decay, ${limits_argument("")}, first${place_argument});
         return 1;
 $ end
     default:
@@ -453,7 +597,7 @@ $ end
 static ${ID}_CODE void ${id}_attend(const ${name}_call *call, size_t kv_head, size_t first_row, size_t rows,
                         float *scratch)
 {
-    float *const q = scratch + ${own.scratch.q}; /* [rows][${own.query_stride}], times scale and log2 e */
+    float *const q = scratch + ${own.scratch.q}; /* [rows][${own.query_stride}], times scale and log2 e${shape.softcap and " and 2 / soft cap" or ""} */
     float *const o = scratch + ${own.scratch.o}; /* [rows][${layout.value_width}] */
     float *const l = scratch + ${own.scratch.l}; /* [rows][16] */
     float *const m = scratch + ${own.scratch.m}; /* [rows] */
@@ -462,7 +606,15 @@ static ${ID}_CODE void ${id}_attend(const ${name}_call *call, size_t kv_head, si
     const float *const kv = call->kv + kv_head * call->kv_stride;
     const ptrdiff_t n_kv = (ptrdiff_t)call->n_kv;
     ptrdiff_t end = n_kv; /* keys that the last row sees */
+$ if adjusts then
+    ${id}_place place = {call, kv_head, first_row, 0};
+$ end
+$ if windowed then
+    ptrdiff_t start = call->pos + (ptrdiff_t)(first_row / ${group}) - ${shape.window - 1}; /* key that the first row sees first */
+    int from[${own.scratch.rows}] = {0}, limit[${own.scratch.rows}] = {0}; /* keys of the block that each row sees */
+$ else
     int limit[${own.scratch.rows}] = {0}; /* keys of the block that each row sees */
+$ end
 
     for (size_t r = 0; r < rows; r++) {
         const size_t position = (first_row + r) / ${group}, head = kv_head * ${group} + (first_row + r) % ${group};
@@ -488,16 +640,28 @@ $ if has.prefetch then
 $ end
     }
     memset(l, 0, rows * 16 * sizeof(float));
+$ if shape.sinks then
+    for (size_t r = 0; r < rows; r++) {
+        /* the sink comes before all keys: a score that has no value */
+        const float sink = call->sinks[kv_head * ${group} + (first_row + r) % ${group}] * ${float(LOG2_E)};
+        if (sink >= -FLT_MAX)
+            m[r] = sink;
+        l[r * 16] = sink >= -FLT_MAX ? 1.0f : sink < 0.0f ? 0.0f : sink; /* -inf is none, NaN stays */
+    }
+$ end
     memset(decay, 0, ${own.scratch.s - own.scratch.decay} * sizeof(float)); /* whole vectors of it are used */
-$ if shape.causal then
+$ if reach then
     {
-        const ptrdiff_t last = call->pos + (ptrdiff_t)((first_row + rows - 1) / ${group}) + 1;
+        const ptrdiff_t last = call->pos + (ptrdiff_t)((first_row + rows - 1) / ${group}) + ${reach};
         if (last < end)
             end = last;
     }
 $ end
 
-    for (ptrdiff_t block = 0; block < end; block += ${BLOCK}) {
+$ if windowed then
+    start = start < 0 ? 0 : start / ${BLOCK} * ${BLOCK}; /* of its block */
+$ end
+    for (ptrdiff_t block = ${windowed and "start" or "0"}; block < end; block += ${BLOCK}) {
         const float *const block_kv = kv + (size_t)block * ${hd + layout.value_width};
 $ if layout.blocks > 1 then
         const int block_keys = block < ${(layout.blocks - 1) * BLOCK} ? ${BLOCK} : ${layout.last_block_keys};
@@ -506,23 +670,33 @@ $ else
 $ end
         for (size_t r = 0; r < rows; r++) {
             ptrdiff_t seen = n_kv - block;
-$ if shape.causal then
-            const ptrdiff_t row_end = call->pos + (ptrdiff_t)((first_row + r) / ${group}) + 1 - block;
+$ if windowed then
+            const ptrdiff_t begin = call->pos + (ptrdiff_t)((first_row + r) / ${group}) - ${shape.window - 1} - block;
+$ end
+$ if reach then
+            const ptrdiff_t row_end = call->pos + (ptrdiff_t)((first_row + r) / ${group}) + ${reach} - block;
             if (row_end < seen)
                 seen = row_end;
 $ end
             limit[r] = seen < 0 ? 0 : seen > ${BLOCK} ? ${BLOCK} : (int)seen;
+$ if windowed then
+            from[r] = begin < 0 ? 0 : begin > limit[r] ? limit[r] : (int)begin;
+$ end
         }
-        if (${id}_alone(rows, q, block_kv, block_keys, s, o, m, l, decay, limit, block == 0))
+$ if adjusts then
+        place.block = block;
+$ end
+$ local first_block = windowed and "block == start" or "block == 0"
+        if (${id}_alone(rows, q, block_kv, block_keys, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""}))
             continue;
-        ${id}_block(rows, q, block_kv, block_keys, s, o, m, l, decay, limit, block == 0);
+        ${id}_block(rows, q, block_kv, block_keys, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""});
     }
 
     for (size_t r = 0; r < rows; r++) {
         const size_t position = (first_row + r) / ${group}, head = kv_head * ${group} + (first_row + r) % ${group};
         float *const target = call->out + (position * ${shape.heads} + head) * ${dv};
         const float *const source = o + r * ${layout.value_width};
-        if (${shape.causal and "n_kv == 0 || call->pos + (ptrdiff_t)position < 0" or "n_kv == 0"}) { /* no key is visible */
+        if (${reach and ("n_kv == 0 || call->pos + (ptrdiff_t)position < %d"):format(1 - reach) or "n_kv == 0"}) { /* no key is visible */
             memset(target, 0, ${dv} * sizeof(float));
             continue;
         }

@@ -1,3 +1,5 @@
+$ -- what the attention calls take besides, before `out`
+$ local more = shape.sinks and "sinks, " or ""
 /* Checks ${name} against plain loops in double precision; needs nothing but the C library.
  *
  *     cc -O2 ${name}_*.c -o ${name}_selftest
@@ -205,16 +207,57 @@ static double exponential(double x)
     return sum + 1.0;
 }
 
-/* One query head over the first `visible` keys; weights[visible] and variances[visible] are room. */
-static void reference_head(const estimate *query, const estimate *k, const estimate *v,
-                           size_t visible, size_t kv_head, double *weights, double *variances,
-                           estimate *out)
+$ if shape.sinks then
+
+static float sinks[HEADS];
+
+static double sink_of(size_t head)
+{
+    return (double)sinks[head];
+}
+$ end
+$ if shape.softcap then
+
+/* c tanh(s / c): errors of s pass as far as the curve is steep. */
+static void soft_cap(double *s, double *variance)
+{
+    const double c = ${NAME}_SOFTCAP, y = *s / c;
+    const double e = exponential(y > 20.0 ? -40.0 : y < -20.0 ? 40.0 : -2.0 * y);
+    const double t = (1.0 - e) / (1.0 + e), slope = 1.0 - t * t;
+    *variance = slope * slope * (*variance + 2.0 * *s * *s) + 24.0 * c * c * t * t;
+    *s = c * t;
+}
+$ end
+$ if shape.alibi then
+
+/* The paper's slope: 2^(-bias_max (h + 1) / p) for the greatest power of two p of heads, then every
+ * second one of those for 2 p. */
+static double slope_of(size_t head)
+{
+    size_t p = 1;
+    double share;
+    while (2 * p <= HEADS)
+        p *= 2;
+    share = head < p ? (double)(head + 1) / (double)p : (double)(2 * (head - p) + 1) / (double)(2 * p);
+    return ${NAME}_ALIBI_SCALE * exponential(-0.69314718055994530942 * ${NAME}_ALIBI_BIAS_MAX * share);
+}
+$ end
+$ local place_parameter = shape.alibi and "double position, " or ""
+$ local head_parameter = (shape.alibi or shape.sinks) and "size_t head, " or ""
+
+/* One query head over the keys first .. end - 1; weights[end] and variances[end] are room. */
+static void reference_head(${place_parameter}${head_parameter}const estimate *query, const estimate *k, const estimate *v,
+                           size_t first, size_t end, size_t kv_head, double *weights,
+                           double *variances, estimate *out)
 {
     const double scale = ${NAME}_SCALE;
-    const double adding = (double)visible / 16.0 + 16.0; /* roundings of the denominator */
+    const double adding = (double)(end - first) / 16.0 + 16.0; /* roundings of the denominator */
     double most = 0.0, total = 0.0;
+$ if shape.sinks then
+    double sink_weight, sink_variance;
+$ end
     size_t j, d;
-    for (j = 0; j < visible; j++) {
+    for (j = first; j < end; j++) {
         const estimate *key = k + j * K_ROW + kv_head * HEAD_DIM;
         double sum = 0.0, variance = 0.0;
         for (d = 0; d < HEAD_DIM; d++) {
@@ -223,24 +266,48 @@ static void reference_head(const estimate *query, const estimate *k, const estim
             variance += sum * sum + (2.0 + apart) * a * a * b * b + a * a * key[d].variance +
                         scale * scale * query[d].variance * b * b;
         }
+$ if shape.softcap then
+        soft_cap(&sum, &variance);
+$ end
+$ if shape.alibi then
+        {
+            const double bias = slope_of(head) * ((double)j - position);
+            sum += bias;
+            variance += sum * sum + (2.0 + apart) * bias * bias;
+        }
+$ end
         weights[j] = sum;
         variances[j] = variance;
-        most = j == 0 ? sum : MAX(most, sum);
+        most = j == first ? sum : MAX(most, sum);
     }
-    for (j = 0; j < visible; j++) {
+$ if shape.sinks then
+    most = first == end ? sink_of(head) : MAX(most, sink_of(head));
+$ end
+    for (j = first; j < end; j++) {
         const double below = weights[j] - most;
         weights[j] = exponential(below);
         variances[j] += below * below + 16.0; /* s - m rounds, and exp2 is good to a few u */
         total += weights[j];
     }
+$ if shape.sinks then
+    {
+        const double sink = sink_of(head), below = sink - most;
+        sink_weight = exponential(below);
+        sink_variance = 2.0 * sink * sink + below * below + 16.0;
+        total += sink_weight;
+    }
+$ end
     for (d = 0; d < V_HEAD_DIM; d++) {
         double sum = 0.0, variance = 0.0;
-        for (j = 0; j < visible; j++)
+        for (j = first; j < end; j++)
             sum += weights[j] / total * v[j * V_ROW + kv_head * V_HEAD_DIM + d].value;
         out[d].value = sum;
         variance = adding * sum * sum;
+$ if shape.sinks then
+        variance += sum * sum * sink_weight / total * sink_weight / total * sink_variance;
+$ end
         sum = 0.0;
-        for (j = 0; j < visible; j++) {
+        for (j = first; j < end; j++) {
             const estimate channel = v[j * V_ROW + kv_head * V_HEAD_DIM + d];
             const double weight = weights[j] / total;
             const double pull = weight * (channel.value - out[d].value);
@@ -256,12 +323,15 @@ static void reference_head(const estimate *query, const estimate *k, const estim
 static void reference_row(const estimate *q, const estimate *k, const estimate *v, size_t i,
                           size_t n_q, size_t n_kv, estimate *out)
 {
-    const size_t up_to = n_kv + i + 1 > n_q ? n_kv + i + 1 - n_q : 0;
-    const size_t visible = ${NAME}_CAUSAL ? up_to : n_kv;
+    const size_t right = ${NAME}_CAUSAL ? 1 : ${NAME}_WINDOW_RIGHT, left = ${NAME}_WINDOW;
+    const size_t up_to = n_kv + i + right > n_q ? n_kv + i + right - n_q : 0;
+    const size_t end = right > 0 ? MIN(up_to, n_kv) : n_kv;
+    const size_t before = n_q + left; /* the first key is n_kv + i + 1 - before */
+    const size_t first = left > 0 && n_kv + i + 1 > before ? n_kv + i + 1 - before : 0;
     double *weights = (double *)allocate(2 * n_kv * sizeof(double));
     size_t h;
     for (h = 0; h < HEADS; h++)
-        reference_head(q + i * Q_ROW + h * HEAD_DIM, k, v, visible, h * KV_HEADS / HEADS, weights,
+        reference_head(${shape.alibi and "(double)(n_kv + i) - (double)n_q, " or ""}${(shape.alibi or shape.sinks) and "h, " or ""}q + i * Q_ROW + h * HEAD_DIM, k, v, first, end, h * KV_HEADS / HEADS, weights,
                        weights + n_kv, out + h * V_HEAD_DIM);
     free(weights);
 }
@@ -329,9 +399,9 @@ $ end
         const size_t n_q = MIN(sizes[i].n_q, CAPACITY), n_kv = MIN(sizes[i].n_kv, CAPACITY);
         random_state = 1;
         fill(q, n_q * Q_ROW, sizes[i].size);
-        check(${name}_attention(q, k, v, n_q, n_kv, out, scratch.data, NULL) == 0, "attention runs");
+        check(${name}_attention(q, k, v, n_q, n_kv, ${more}out, scratch.data, NULL) == 0, "attention runs");
         check_rows(out, q, k, v, n_q, n_kv, "attention is near the reference");
-        check(${name}_attention(q, k, v, n_q, n_kv, again, shared.data, &backwards) == 0 &&
+        check(${name}_attention(q, k, v, n_q, n_kv, ${more}again, shared.data, &backwards) == 0 &&
                   same(out, again, n_q * O_ROW),
               "attention with a pool has the same bits");
         hash(out, n_q * O_ROW);
@@ -367,15 +437,15 @@ static void test_cache(size_t start, size_t n)
     size_t i, size, held = 0;
 
     check(${name}_cache_reset(cache.data) == 0 && ${name}_cache_append(cache.data, 0, n, k, v) == 0 &&
-              ${name}_cache_attention(cache.data, start, rows, q, out, scratch.data, NULL) == 0,
+              ${name}_cache_attention(cache.data, start, rows, q, ${more}out, scratch.data, NULL) == 0,
           "cache: prefill runs");
     check_rows(out, q, k, v, rows, n, "cache: prefill is near the reference");
     hash(out, rows * O_ROW);
     if (!${NAME}_EXACT)
-        check(${name}_attention(q, k, v, rows, n, again, scratch_without.data, NULL) == 0 &&
+        check(${name}_attention(q, k, v, rows, n, ${more}again, scratch_without.data, NULL) == 0 &&
                   same(out, again, rows * O_ROW),
               "cache: prefill has the bits of attention");
-    check(${name}_cache_attention(cache.data, start, rows, q, again, shared.data, &backwards) == 0 &&
+    check(${name}_cache_attention(cache.data, start, rows, q, ${more}again, shared.data, &backwards) == 0 &&
               same(out, again, rows * O_ROW),
           "cache: prefill with a pool has the same bits");
 
@@ -388,14 +458,14 @@ static void test_cache(size_t start, size_t n)
         if (${NAME}_CAUSAL && held + size > first)
             good = good && ${name}_cache_attention(parts.data, first, held + size - first,
                                              q + (first - start) * Q_ROW,
-                                             again + (first - start) * O_ROW, scratch.data,
+                                             ${more}again + (first - start) * O_ROW, scratch.data,
                                              NULL) == 0;
     }
     if (!${NAME}_CAUSAL) /* each query sees every key, so they wait for the last one */
         for (i = 0, held = start; held < n; i++, held += size) {
             size = chunk(i, n - held);
             good = good && ${name}_cache_attention(parts.data, held, size, q + (held - start) * Q_ROW,
-                                             again + (held - start) * O_ROW, scratch.data,
+                                             ${more}again + (held - start) * O_ROW, scratch.data,
                                              NULL) == 0;
         }
     check(good && same(out, again, rows * O_ROW), "cache: chunks have the bits of prefill");
@@ -407,7 +477,7 @@ static void test_cache(size_t start, size_t n)
             good = good && ${name}_cache_append(cache.data, held, 1, k + held * K_ROW,
                                           v + held * V_ROW) == 0;
         good = good && ${name}_cache_attention(cache.data, held, 1, q + row * Q_ROW,
-                                         again + row * O_ROW, scratch.data, NULL) == 0;
+                                         ${more}again + row * O_ROW, scratch.data, NULL) == 0;
     }
     check(good && same(out, again, rows * O_ROW), "cache: single steps have the bits of prefill");
 
@@ -434,9 +504,9 @@ static void test_errors(void)
     const size_t one = ${NAME}_EXACT ? CAPACITY : 1;
     unsigned char *aside = (unsigned char *)cache.data + 4;
 
-    check(${name}_attention(NULL, k, v, one, one, out, scratch.data, NULL) == ${NAME}_ERROR_NULL,
+    check(${name}_attention(NULL, k, v, one, one, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_NULL,
           "attention without q is refused");
-    check(${name}_attention(q, k, v, 1, CAPACITY + 1, out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+    check(${name}_attention(q, k, v, 1, CAPACITY + 1, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
           "attention past the capacity is refused");
     check(${name}_cache_append(cache.data, 0, 1, k, v) == ${NAME}_ERROR_CACHE,
           "a cache that was never reset is refused");
@@ -447,7 +517,7 @@ static void test_errors(void)
           "appending after a gap is refused");
     check(${name}_cache_append(cache.data, 0, CAPACITY + 1, k, v) == ${NAME}_ERROR_RANGE,
           "appending past the capacity is refused");
-    check(${name}_cache_attention(cache.data, 0, 1, q, out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+    check(${name}_cache_attention(cache.data, 0, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
           "attention at a position that the cache does not hold is refused");
     check(same(out, untouched, O_ROW), "nothing is written on an error");
     if (CAPACITY <= 4096) {
@@ -839,6 +909,9 @@ $   if shape.qk_norm.bias then
     source.k_norm_bias = w.k_norm_bias;
 $   end
 $ end
+$ if shape.sinks then
+    source.sinks = sinks;
+$ end
     check(${name}_layer(weights.data, NULL, 0, alone, x, y, scratch.data, NULL) ==
               ${NAME}_ERROR_WEIGHTS,
           "weights that were never packed are refused");
@@ -923,7 +996,11 @@ static double seconds(void)
 static void print_speed(void)
 {
     const size_t n = ${NAME}_EXACT ? CAPACITY : MIN(CAPACITY, (size_t)1024);
-    const double pairs = ${NAME}_CAUSAL ? 0.5 * (double)n * (double)(n + 1) : (double)n * (double)n;
+    const size_t left = ${NAME}_WINDOW > 0 ? MIN(${NAME}_WINDOW, n) : n;
+    const size_t right = ${NAME}_CAUSAL ? 1 : ${NAME}_WINDOW_RIGHT > 0 ? MIN(${NAME}_WINDOW_RIGHT, n) : n;
+    /* each sees `left` keys up to its own and `right` from it on, but at the ends */
+    const double pairs = (double)n * (double)(left + right - 1) -
+                         0.5 * ((double)left * (double)(left - 1) + (double)right * (double)(right - 1));
     block scratch = block_new(${NAME}_SCRATCH_BYTES);
     float *q = random_floats(n * Q_ROW, 2.0f, 1), *k = random_floats(n * K_ROW, 1.0f, 2);
     float *v = random_floats(n * V_ROW, 1.0f, 3), *out = floats(n * O_ROW);
@@ -931,7 +1008,7 @@ static void print_speed(void)
     int good = 1;
     do {
         start = seconds();
-        good = good && ${name}_attention(q, k, v, n, n, out, scratch.data, NULL) == 0;
+        good = good && ${name}_attention(q, k, v, n, n, ${more}out, scratch.data, NULL) == 0;
         once = seconds() - start;
         best = MIN(best, once);
         all += once;
@@ -964,6 +1041,10 @@ static void test_all(void)
     bits = 14695981039346656037ULL;
     worst_share = worst_error = 0.0;
     check(strcmp(${name}_isa(), isa) == 0, "the forced instruction set is the one that runs");
+$ if shape.sinks then
+    random_state = 20;
+    fill(sinks, HEADS, 4.0f);
+$ end
     test_attention();
     test_cache(0, SHORT);
     if (LONG > SHORT)

@@ -1,6 +1,8 @@
 /* To be compiled with -ffp-contract=off: every fma is written out, and no other is wanted. */
 #include "definition.h"
 
+#include "reference.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -13,13 +15,14 @@
 #endif
 
 enum { BLOCK = 512, LANES = 16 };
+static const double LOG2_E = 1.44269504088896340736;
 
 static inline float multiply_add(bool fused, float a, float b, float c) {
     return fused ? fmaf(a, b, c) : a * b + c;
 }
 
-static float exp2_defined(bool fused, float x) {
-    if (x < -126.0F)
+static float exp2_defined(bool fused, bool biased, float x) {
+    if (x < (biased ? -96.0F : -126.0F))
         return 0.0F;
     const float n = rintf(x), f = x - n; /* ties to even */
     float y = 0x1.5ab260p-10F;
@@ -29,6 +32,20 @@ static float exp2_defined(bool fused, float x) {
     y = multiply_add(fused, y, f, 0x1.62e424p-1F);
     y = multiply_add(fused, y, f, 1.0F);
     return isnan(x) ? x : ldexpf(y, (int)n);
+}
+
+/* c * log2 e * tanh(s / c) of z = 2 * log2 e * s / c */
+static float cap_defined(bool fused, double cap, float z) {
+    if (isnan(z))
+        return z;
+    z = z < -30 ? -30 : z > 30 ? 30 : z;
+    const float n = rintf(z), f = z - n, twice = ldexpf(2, (int)n), square = f * f;
+    float series = 0x1.573eb4p-11F;
+    series = multiply_add(fused, series, square, -0x1.c6a728p-7F);
+    series = multiply_add(fused, series, square, 0x1.62e42ep-2F);
+    const float t = f * series, a = twice - 2, b = twice + 2;
+    const float tanh = multiply_add(fused, t, b, a) / multiply_add(fused, t, a, b);
+    return tanh * (float)(cap * LOG2_E);
 }
 
 static FAST_FMA float dot(bool fused, const float *a, const float *b, size_t count) {
@@ -50,39 +67,53 @@ static float folded(float sums[LANES]) {
     return sums[0];
 }
 
-/* One row of one head: q [head_dim], sees `len` keys; k and v at the row's KV head, a position
- * every k_step and v_step floats. */
-static void attend_row(const struct kernel *kernel, const float *q, const float *k, size_t k_step,
-                       const float *v, size_t v_step, size_t len, float *out) {
+/* One row of one head: q [head_dim], sees the keys of `view`; k and v at the row's KV head, a
+ * position every k_step and v_step floats. */
+static void attend_row(const struct kernel *kernel, const struct extras *extras, size_t head,
+                       const float *q, const float *k, size_t k_step, const float *v, size_t v_step,
+                       const struct view *view, float *out) {
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
     const bool fused = is_fused(kernel);
-    const float factor = (float)(kernel->scale * 1.44269504088896340736);
+    const double unit = kernel->softcap > 0 ? 2 / kernel->softcap : 1;
+    const float factor = (float)(kernel->scale * LOG2_E * unit);
     float scaled[1024], s[BLOCK], m = -FLT_MAX, l[LANES] = {0};
     for (size_t d = 0; d < dim; d++)
         scaled[d] = q[d] * factor;
     memset(out, 0, v_dim * sizeof *out);
+    if (kernel->sinks) {
+        const float sink = extras->sinks[head] * (float)LOG2_E;
+        m = sink > m ? sink : m;
+        l[0] = exp2_defined(fused, kernel->alibi, sink - m);
+    }
+    const float slope = (float)(reference_slope(kernel, head) * LOG2_E);
 
-    for (size_t first = 0; first < len; first += BLOCK) {
-        const size_t count = len - first < BLOCK ? len - first : BLOCK;
+    for (size_t block = view->first / BLOCK * BLOCK; block < view->end; block += BLOCK) {
+        const size_t first = block < view->first ? view->first - block : 0;
+        const size_t end = view->end - block < BLOCK ? view->end - block : BLOCK;
         float most = m, sums[LANES] = {0};
-        for (size_t j = 0; j < count; j++) {
-            s[j] = dot(fused, scaled, k + (first + j) * k_step, dim);
+        for (size_t j = first; j < end; j++) {
+            s[j] = dot(fused, scaled, k + (block + j) * k_step, dim);
+            if (kernel->softcap > 0)
+                s[j] = cap_defined(fused, kernel->softcap, s[j]);
+            if (kernel->alibi)
+                s[j] = multiply_add(fused, slope, (float)((ptrdiff_t)(block + j) - view->position),
+                                    s[j]);
             if (s[j] > most)
                 most = s[j];
         }
-        const float a = exp2_defined(fused, m - most);
+        const float a = exp2_defined(fused, kernel->alibi, m - most);
         m = most;
         for (size_t d = 0; d < v_dim; d++)
             out[d] = out[d] * a;
-        for (size_t j = 0; j < count; j++) {
-            const float p = exp2_defined(fused, s[j] - m);
+        for (size_t j = first; j < end; j++) {
+            const float p = exp2_defined(fused, kernel->alibi, s[j] - m);
             sums[j % LANES] = sums[j % LANES] + p;
-            add_scaled(fused, out, p, v + (first + j) * v_step, v_dim);
+            add_scaled(fused, out, p, v + (block + j) * v_step, v_dim);
         }
         for (size_t i = 0; i < LANES; i++)
             l[i] = multiply_add(fused, l[i], a, sums[i]);
     }
-    if (!len)
+    if (view->first == view->end)
         return;
     const float r = 1.0F / folded(l);
     for (size_t d = 0; d < v_dim; d++)
@@ -90,13 +121,14 @@ static void attend_row(const struct kernel *kernel, const float *q, const float 
 }
 
 void definition_attention(const struct kernel *kernel, const float *q, const float *k,
-                          const float *v, size_t rows, const size_t *lens, float *out) {
+                          const float *v, size_t rows, const struct extras *extras,
+                          const struct view *views, float *out) {
     const size_t heads = kernel->heads, kv_heads = kernel->kv_heads;
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
     for (size_t row = 0; row < rows * heads; row++) {
         const size_t kv_head = row % heads * kv_heads / heads;
-        attend_row(kernel, q + row * dim, k + kv_head * dim, kv_heads * dim, v + kv_head * v_dim,
-                   kv_heads * v_dim, lens[row / heads], out + row * v_dim);
+        attend_row(kernel, extras, row % heads, q + row * dim, k + kv_head * dim, kv_heads * dim,
+                   v + kv_head * v_dim, kv_heads * v_dim, &views[row / heads], out + row * v_dim);
     }
 }
 

@@ -8,7 +8,8 @@
 
 /* Shapes as in reference.h. */
 void definition_attention(const struct kernel *kernel, const float *q, const float *k,
-                          const float *v, size_t rows, const size_t *lens, float *out);
+                          const float *v, size_t rows, const struct extras *extras,
+                          const struct view *views, float *out);
 
 void definition_project(const struct kernel *kernel, const float *w, const float *bias, bool in_out,
                         const float *x, size_t rows, size_t inputs, size_t outputs, float *y);

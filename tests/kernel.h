@@ -24,10 +24,16 @@ struct pool {
                 size_t count);
 };
 
-enum { ARRAYS = 12 };
+enum { ARRAYS = 13 };
 struct weights { /* what the kernel lacks is NULL */
     const float *wq, *wk, *wv, *wo, *bq, *bk, *bv, *bo, *q_norm, *k_norm, *q_norm_bias,
         *k_norm_bias;
+    const float *sinks; /* [heads] */
+};
+
+/* What the attention calls of some kernels take besides. */
+struct extras {
+    const float *sinks; /* [heads] */
 };
 
 /* How a kernel scales its rotary angles, by the header's macros: numbers that the type lacks are 0.
@@ -49,26 +55,35 @@ struct qk_norm {
 struct kernel {
     const char *name, *isas, *unfused; /* ids, separated by spaces: all, and those without fma */
     size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim, rope_offset;
-    double scale, rope_theta;
-    const struct scaling *scaling; /* NULL: none */
-    const struct qk_norm *qk_norm; /* NULL: none */
-    bool exact, causal, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
+    size_t window, window_right;                                    /* 0: none */
+    double scale, rope_theta, softcap, alibi_bias_max, alibi_scale; /* softcap 0: none */
+    const struct scaling *scaling;                                  /* NULL: none */
+    const struct qk_norm *qk_norm;                                  /* NULL: none */
+    bool exact, causal, sinks, alibi, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
     size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;
     size_t (*scratch_bytes)(size_t threads),
         (*cache_scratch_bytes)(size_t threads); /* 0: no pool */
 
     int (*attention)(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv,
-                     float *out, void *scratch, const struct pool *pool);
+                     const struct extras *extras, float *out, void *scratch,
+                     const struct pool *pool);
     int (*cache_reset)(void *cache);
     int (*cache_reset_long)(void *cache); /* NULL where all lengths turn alike */
     int (*cache_append)(void *cache, size_t pos, size_t n, const float *k, const float *v);
-    int (*cache_attention)(const void *cache, size_t pos, size_t n, const float *q, float *out,
-                           void *scratch, const struct pool *pool);
+    int (*cache_attention)(const void *cache, size_t pos, size_t n, const float *q,
+                           const struct extras *extras, float *out, void *scratch,
+                           const struct pool *pool);
     int (*pack_weights)(const struct weights *source, void *weights); /* NULL without a layer */
     int (*layer)(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
                  void *scratch, const struct pool *pool); /* NULL without a layer */
     const char *(*isa)(void);
     int (*use_isa)(const char *isa);
+};
+
+/* The keys that a row sees: first .. end - 1; the row stands at `position`. */
+struct view {
+    ptrdiff_t position;
+    size_t first, end;
 };
 
 /* Whether the instruction set in use multiplies and adds in one rounding. */

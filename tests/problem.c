@@ -128,6 +128,7 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
     made.q = filled(q_size, (uint32_t)n + 1, amplitudes[kind].q);
     made.k = filled(k_size, (uint32_t)n + 2, amplitudes[kind].k);
     made.v = filled(n * kernel->kv_heads * kernel->v_head_dim, (uint32_t)n + 3, amplitudes[kind].v);
+    made.extras.sinks = random_sinks(kernel);
     if (kind == RISING) { /* scores from -20 to 20 along the keys */
         for (size_t i = 0; i < q_size; i += kernel->head_dim)
             made.q[i] = (float)(4 / kernel->scale);
@@ -140,6 +141,13 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
 size_t norm_size(const struct kernel *kernel, size_t heads) {
     const struct qk_norm *norm = kernel->qk_norm;
     return !norm ? 0 : kernel->head_dim * (norm->full || norm->per_head ? heads : 1);
+}
+
+float *random_sinks(const struct kernel *kernel) {
+    float *made = kernel->sinks ? make(kernel->heads, sizeof *made) : NULL;
+    if (made)
+        fill_mixed(made, kernel->heads, 31, 4);
+    return made;
 }
 
 struct weights zero_weights(const struct kernel *kernel) {
@@ -166,6 +174,7 @@ struct weights zero_weights(const struct kernel *kernel) {
         made.q_norm_bias = make(norm_size(kernel, kernel->heads), sizeof(float));
         made.k_norm_bias = make(norm_size(kernel, kernel->kv_heads), sizeof(float));
     }
+    made.sinks = random_sinks(kernel);
     return made;
 }
 
@@ -215,6 +224,7 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
                              const struct weights *weights, const void *packed) {
     struct problem made = {.kernel = kernel, .n = n, .rows = rows, .packed = packed};
     made.weights = *weights;
+    made.extras.sinks = weights->sinks;
     made.checked = checkable(kernel, rows, layer_work(kernel, n, 1));
     made.x = filled(rows * kernel->d_model, (uint32_t)n + 1, 1);
     made.k = filled((n - rows) * kernel->kv_heads * kernel->head_dim, (uint32_t)n + 2, 1);
@@ -265,6 +275,9 @@ bool attention_fits(const struct problem *problem, const struct way *way) {
     if (way->in_place && kernel->head_dim != kernel->v_head_dim)
         return false;
     const bool all = problem->rows == kernel->capacity && !way->chunk;
+    /* without a cache, the last query stands at the last key */
+    if (!way->cache && way->chunk && knows_positions(kernel) && !kernel->causal)
+        return false;
     return way->cache || !kernel->exact || all;
 }
 
@@ -376,14 +389,15 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
             if (kernel->causal)
                 append(problem, way, cache, before + i, before + end);
             expect_ok(problem, way, "cache_attention",
-                      kernel->cache_attention(cache, before + i, end - i, q, result, scratch_memory,
-                                              given));
+                      kernel->cache_attention(cache, before + i, end - i, q, &problem->extras,
+                                              result, scratch_memory, given));
         } else {
             const size_t keys = kernel->causal ? before + end : problem->n;
             const float *k = input(way, problem->k, keys * k_width, false);
             const float *v = input(way, problem->v, keys * v_width, false);
             expect_ok(problem, way, "attention",
-                      kernel->attention(q, k, v, end - i, keys, result, scratch_memory, given));
+                      kernel->attention(q, k, v, end - i, keys, &problem->extras, result,
+                                        scratch_memory, given));
         }
         memcpy(out + i * out_width, result, (end - i) * out_width * sizeof *out);
         guard_release(inner);
@@ -418,17 +432,33 @@ void run_layer(const struct problem *problem, const struct way *way, float *y) {
 
 /* ---- what must come out ---- */
 
-/* The number of keys that each of the checked rows sees. */
-static size_t *visible(const struct problem *problem, size_t chunk) {
-    size_t *lens = make(problem->checked, sizeof *lens);
+struct view view_at(const struct kernel *kernel, ptrdiff_t position, size_t held) {
+    const size_t right = kernel->causal ? 1 : kernel->window_right;
+    const ptrdiff_t end = position + (ptrdiff_t)right, first = position - (ptrdiff_t)kernel->window;
+    struct view view = {.position = position, .end = held};
+    if (right && end < (ptrdiff_t)held)
+        view.end = end > 0 ? (size_t)end : 0;
+    if (kernel->window && first + 1 > 0)
+        view.first = (size_t)(first + 1);
+    return view;
+}
+
+bool knows_positions(const struct kernel *kernel) {
+    return kernel->causal || kernel->window || kernel->window_right || kernel->alibi;
+}
+
+/* What each of the checked rows sees, of the keys that are there once its chunk is. */
+static struct view *visible(const struct problem *problem, size_t chunk) {
+    struct view *views = make(problem->checked, sizeof *views);
+    const size_t before = problem->n - problem->rows;
     if (!chunk)
         chunk = problem->rows;
     for (size_t i = 0; i < problem->checked; i++) {
         const size_t row = problem->rows - problem->checked + i;
         const size_t end = smaller((row / chunk + 1) * chunk, problem->rows);
-        lens[i] = problem->n - problem->rows + (problem->kernel->causal ? row + 1 : end);
+        views[i] = view_at(problem->kernel, (ptrdiff_t)(before + row), before + end);
     }
-    return lens;
+    return views;
 }
 
 static struct bounded *loaded(const float *from, size_t count) {
@@ -437,15 +467,17 @@ static struct bounded *loaded(const float *from, size_t count) {
     return made;
 }
 
-void attention_reference(const struct problem *problem, const size_t *lens, struct bounded *out) {
+void attention_reference(const struct problem *problem, const struct view *views,
+                         struct bounded *out) {
     const struct kernel *kernel = problem->kernel;
     const size_t q_width = kernel->heads * kernel->head_dim;
     const size_t unchecked = problem->rows - problem->checked;
     struct bounded *q = loaded(problem->q + unchecked * q_width, problem->checked * q_width);
     struct bounded *k = loaded(problem->k, problem->n * kernel->kv_heads * kernel->head_dim);
     struct bounded *v = loaded(problem->v, problem->n * kernel->kv_heads * kernel->v_head_dim);
-    size_t *right = visible(problem, 0);
-    reference_attention(kernel, q, k, v, problem->checked, lens ? lens : right, out);
+    struct view *right = visible(problem, 0);
+    reference_attention(kernel, q, k, v, problem->checked, &problem->extras, views ? views : right,
+                        out);
     free(q);
     free(k);
     free(v);
@@ -455,10 +487,10 @@ void attention_reference(const struct problem *problem, const size_t *lens, stru
 void attention_bits(const struct problem *problem, float *out) {
     const struct kernel *kernel = problem->kernel;
     const size_t unchecked = problem->rows - problem->checked;
-    size_t *lens = visible(problem, 0);
+    struct view *views = visible(problem, 0);
     definition_attention(kernel, problem->q + unchecked * kernel->heads * kernel->head_dim,
-                         problem->k, problem->v, problem->checked, lens, out);
-    free(lens);
+                         problem->k, problem->v, problem->checked, &problem->extras, views, out);
+    free(views);
 }
 
 #define NAME layer_reference
@@ -528,6 +560,10 @@ void key_in_cache(const struct kernel *kernel, const float *k, const float *norm
     const size_t neighbour = pos ? pos - 1 : 1, held = pos ? pos + 1 : 2;
     const struct weights weights = constant_weights(kernel, k, norm, 1);
     struct problem problem = {.kernel = kernel, .n = held, .rows = 1};
+    float *sinks = make(kernel->heads, sizeof *sinks);
+    for (size_t i = 0; i < kernel->heads; i++)
+        sinks[i] = -INFINITY; /* none */
+    problem.extras.sinks = sinks;
     problem.packed = pack(kernel, &weights);
     problem.x = make(kernel->d_model, sizeof(float));
     problem.x[0] = 1;
@@ -549,12 +585,14 @@ void key_in_cache(const struct kernel *kernel, const float *k, const float *norm
         for (size_t i = 0; i < q_width; i++)
             q[i] = i % dim == d ? (float)(SHARPNESS / kernel->scale) : 0;
         expect_ok(&problem, &CACHED, "cache_attention",
-                  kernel->cache_attention(cache, held - 1, 1, q, out, scratch_memory, NULL));
+                  kernel->cache_attention(cache, held - 1, 1, q, &problem.extras, out,
+                                          scratch_memory, NULL));
         for (size_t head = 0; head < kernel->kv_heads; head++) {
             const double share = (double)out[head * group * kernel->v_head_dim];
             observed[head * dim + d] = (double)expected[d] + log(share / (1 - share)) / SHARPNESS;
         }
     }
+    free(sinks);
     free(problem.x);
     free(problem.k);
     free(problem.v);

@@ -32,6 +32,7 @@ struct problem {
     size_t rows;    /* queries at the last `rows` of these positions */
     size_t checked; /* expected values are made for the last `checked` of the rows */
     float *q, *k, *v;
+    struct extras extras;
     /* A layer has x [rows][d_model] in place of q, and k, v only for the positions before it. */
     float *x;
     struct weights weights;
@@ -74,6 +75,8 @@ size_t norm_size(const struct kernel *kernel, size_t heads);
 struct weights random_weights(const struct kernel *kernel, uint32_t seed);
 /* The same, all zeros, biases too: tests set single elements with `at`. */
 struct weights zero_weights(const struct kernel *kernel);
+/* A sink of the kernel's heads, some of them above all scores; NULL where it has none. */
+float *random_sinks(const struct kernel *kernel);
 /* Element of a matrix of `weights`: from channel `input` to channel `output`, of so many. */
 float *at(const struct kernel *kernel, const float *matrix, size_t input, size_t inputs,
           size_t output, size_t outputs);
@@ -110,11 +113,18 @@ int reset_for(const struct kernel *kernel, void *cache, size_t length);
 size_t attention_size(const struct problem *problem, size_t rows);
 size_t layer_size(const struct problem *problem, size_t rows);
 
-/* What must come out for the checked rows: by the reference, and to the bit. `lens`: the keys that
+/* What a row at `position` sees of `held` keys. */
+struct view view_at(const struct kernel *kernel, ptrdiff_t position, size_t held);
+
+/* Whether a result depends on where queries stand. */
+bool knows_positions(const struct kernel *kernel);
+
+/* What must come out for the checked rows: by the reference, and to the bit. `views`: what
  * each row sees, NULL as it should be. A layer that isn't
  * causal shows each row what its call's chunk brings; `chunk` as in struct way. No layer_bits with
  * rope: its angles are not part of the definition. */
-void attention_reference(const struct problem *problem, const size_t *lens, struct bounded *out);
+void attention_reference(const struct problem *problem, const struct view *views,
+                         struct bounded *out);
 void attention_bits(const struct problem *problem, float *out);
 void layer_reference(const struct problem *problem, size_t chunk, struct bounded *y);
 void layer_bits(const struct problem *problem, size_t chunk, float *y);

@@ -16,11 +16,12 @@
  * since that of c is the same for all channels, u |s| once more. Softmax: p_j = exp2(s_j - m). A
  * common error of all s_j, that of m too, cancels. To the error of s_j add: the subtraction,
  * u |s_j - m|; all of it times ln2 is relative in p_j; exp2 itself, at most 2 ulp or 4 u, and below
- * 2^-126 it is 0, TINY_P; each later block of 512 keys scales by another exp2 and rounds, 5 u. The
- * sum of p: chains of 32 in 16 lanes, 4 to fold them, one fma per block, so 36 + blocks roundings
- * of at most the sum. P V is a chain again, with a rounding more per block. out = (P V) (1 / sum):
- * 2 roundings. Norms of q and k: an error of the sum of squares S reaches the factor f = 1 /
- * sqrt(S) times f / 2S. Below the normal range a step may also lose half a subnormal, TINY.
+ * 2^-126 it is 0, TINY_P (below 2^-96 where there are biases by distance); each later block of 512
+ * keys scales by another exp2 and rounds, 5 u. The sum of p: chains of 32 in 16 lanes, 4 to fold
+ * them, one fma per block, so 36 + blocks roundings of at most the sum. P V is a chain again, with
+ * a rounding more per block. out = (P V) (1 / sum): 2 roundings. Norms of q and k: an error of the
+ * sum of squares S reaches the factor f = 1 / sqrt(S) times f / 2S. Below the normal range a step
+ * may also lose half a subnormal, TINY.
  */
 #include "reference.h"
 
@@ -29,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double U = 0x1p-24, TINY = 0x1p-149, TINY_P = 0x1p-126;
+static const double U = 0x1p-24, TINY = 0x1p-149, TINY_P = 0x1p-126, TINY_P_BIASED = 0x1p-96;
 static const double LOG2_E = 1.44269504088896340736, LN_2 = 0.69314718055994530942;
 enum { BLOCK = 512 };
 
@@ -64,63 +65,100 @@ static struct bounded rounded(double value, double squares, double roundings) {
     return (struct bounded){value, squares + roundings * square(U * value) + square(TINY)};
 }
 
-/* The weights of one row before the division, p [len] with the largest 1, from its scores. */
-static void soften(struct bounded *p, size_t len) {
+double reference_slope(const struct kernel *kernel, size_t head) {
+    size_t power = 1;
+    while (2 * power <= kernel->heads)
+        power *= 2;
+    const double exponent = head < power ? (double)(head + 1) / (double)power
+                                         : (double)(2 * (head - power) + 1) / (double)(2 * power);
+    return kernel->alibi_scale * exp2(-kernel->alibi_bias_max * exponent);
+}
+
+/* c * log2 e * tanh(s / c) of z = 2 * log2 e * s / c: constants round, then some six steps that
+ * keep the relative error. Errors of z pass as far as the curve is steep. */
+static struct bounded capped(const struct kernel *kernel, struct bounded z) {
+    const double c = kernel->softcap * LOG2_E, t = tanh(z.value * LN_2 / 2);
+    const double slope = c * (1 - t * t) * LN_2 / 2;
+    return rounded(c * t, square(slope) * (z.squares + square(U * z.value)), 24);
+}
+
+/* The weights of one row before the division, the largest 1, from its scores p[first .. end - 1].
+ */
+static void soften(const struct kernel *kernel, struct bounded *p, size_t first, size_t end) {
+    const double least = kernel->alibi ? TINY_P_BIASED : TINY_P;
     double most = -DBL_MAX;
-    for (size_t j = 0; j < len; j++)
+    for (size_t j = first; j < end; j++)
         most = fmax(most, p[j].value);
-    for (size_t j = 0; j < len; j++) {
+    for (size_t j = first; j < end; j++) {
         const double below = most - p[j].value;
-        const size_t later_blocks = (len - 1) / BLOCK - j / BLOCK;
+        const size_t later_blocks = (end - 1) / BLOCK - j / BLOCK;
         const double exponent = p[j].squares + square(U * p[j].value) + square(U * below);
         const double scaling = square(4 * U) + square(5 * U) * (double)later_blocks;
         p[j].value = exp2(-below);
-        p[j].squares = square(p[j].value) * (square(LN_2) * exponent + scaling) + square(TINY_P);
+        p[j].squares = square(p[j].value) * (square(LN_2) * exponent + scaling) + square(least);
     }
 }
 
 void reference_attention(const struct kernel *kernel, const struct bounded *q,
                          const struct bounded *k, const struct bounded *v, size_t rows,
-                         const size_t *lens, struct bounded *out) {
+                         const struct extras *extras, const struct view *views,
+                         struct bounded *out) {
     const size_t heads = kernel->heads, kv_heads = kernel->kv_heads;
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
-    const double factor = kernel->scale * LOG2_E, product = product_error(kernel);
+    const double unit = kernel->softcap > 0 ? LOG2_E * 2 / kernel->softcap : LOG2_E;
+    const double factor = kernel->scale * unit, product = product_error(kernel);
     size_t longest = 0;
     for (size_t i = 0; i < rows; i++)
-        longest = lens[i] > longest ? lens[i] : longest;
-    struct bounded *p = make(longest, sizeof *p), *scaled = make(dim, sizeof *scaled);
+        longest = views[i].end > longest ? views[i].end : longest;
+    struct bounded *p = make(longest + 1, sizeof *p), *scaled = make(dim, sizeof *scaled);
     struct bounded *sums = make(v_dim, sizeof *sums);
 
     for (size_t row = 0; row < rows * heads; row++, q += dim, out += v_dim) {
-        const size_t len = lens[row / heads], head = row % heads;
+        const struct view *view = &views[row / heads];
+        const size_t first = view->first, end = view->end, head = row % heads;
         const size_t kv_head = head * kv_heads / heads;
         for (size_t d = 0; d < dim; d++)
             scaled[d] = rounded(q[d].value * factor, q[d].squares * square(factor), 2);
-        for (size_t j = 0; j < len; j++) {
+        for (size_t j = first; j < end; j++) {
             const struct bounded *key = k + (j * kv_heads + kv_head) * dim;
             p[j] = (struct bounded){0, 0};
             for (size_t d = 0; d < dim; d++)
                 chain(product, &p[j], scaled[d], key[d]);
+            if (kernel->softcap > 0)
+                p[j] = capped(kernel, p[j]);
+            if (kernel->alibi) {
+                const double slope = reference_slope(kernel, head) * LOG2_E;
+                const double distance = (double)((ptrdiff_t)j - view->position);
+                chain(product, &p[j], (struct bounded){slope, square(U * slope)},
+                      (struct bounded){distance, 0});
+            }
         }
-        soften(p, len);
+        struct bounded *sink = &p[end]; /* a score of its own, without a value */
+        if (kernel->sinks)
+            *sink = rounded((double)extras->sinks[head] * LOG2_E, 0, 2);
+        soften(kernel, p, first, kernel->sinks ? end + 1 : end);
 
         struct bounded total = {0, 0};
+        if (kernel->sinks) { /* every block scales it */
+            const double scaling = square(5 * U * sink->value);
+            total = rounded(sink->value, sink->squares + scaling * (double)(end / BLOCK + 1), 0);
+        }
         memset(sums, 0, v_dim * sizeof *sums);
-        for (size_t j = 0; j < len; j++) {
+        for (size_t j = first; j < end; j++) {
             const struct bounded *value = v + (j * kv_heads + kv_head) * v_dim;
             total.value += p[j].value;
             total.squares += p[j].squares;
             for (size_t d = 0; d < v_dim; d++) {
-                if (j && j % BLOCK == 0)
+                if (j > first && j % BLOCK == 0)
                     sums[d] = rounded(sums[d].value, sums[d].squares, 1);
                 chain(product, &sums[d], p[j], value[d]);
             }
         }
-        const size_t blocks = len / BLOCK + 1;
+        const size_t blocks = end / BLOCK - first / BLOCK + 1;
         total = rounded(total.value, total.squares, 36 + (double)blocks);
         for (size_t d = 0; d < v_dim; d++) {
             out[d] = (struct bounded){0, 0}; /* a row that sees no key */
-            if (!len)
+            if (first == end)
                 continue;
             const double value = sums[d].value / total.value;
             const double squares = sums[d].squares + square(value) * total.squares;

@@ -18,10 +18,15 @@ double reference_bound(struct bounded number);
 void reference_load(const float *from, size_t count, struct bounded *to);
 
 /* q [rows][heads][head_dim], k [..][kv_heads][head_dim], v [..][kv_heads][v_head_dim]; row i sees
- * the keys 0..lens[i]-1. out [rows][heads][v_head_dim]. */
+ * the keys of views[i]. `extras` as the kernel takes them. out [rows][heads][v_head_dim]. */
 void reference_attention(const struct kernel *kernel, const struct bounded *q,
                          const struct bounded *k, const struct bounded *v, size_t rows,
-                         const size_t *lens, struct bounded *out);
+                         const struct extras *extras, const struct view *views,
+                         struct bounded *out);
+
+/* The slope of ALiBi of a head: by the paper for a power of two of heads, and for the others every
+ * second one of twice as many. */
+double reference_slope(const struct kernel *kernel, size_t head);
 
 /* y[r][o] = bias[o] + sum over i of W(o, i) x[r][i]; W(o, i) is w[i][o] if in_out, else w[o][i].
  * bias may be NULL. */

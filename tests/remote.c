@@ -277,23 +277,30 @@ static size_t cache_scratch_bytes(size_t threads) {
     return ask_bytes(CACHE_SCRATCH_BYTES, threads);
 }
 
+static uint64_t sinks(const struct extras *extras) {
+    return pointer(FLOATS, extras->sinks, described.heads * sizeof(float), true);
+}
+
 /* A pool that must be refused has no scratch that fits. */
 static size_t threads_of(const struct pool *pool) {
     return pool && pool->threads <= described.max_threads ? pool->threads : 0;
 }
 
 static int attention(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv,
-                     float *out, void *scratch, const struct pool *pool) {
+                     const struct extras *extras, float *out, void *scratch,
+                     const struct pool *pool) {
     const size_t bytes = scratch_bytes(threads_of(pool));
     pthread_mutex_lock(&turn);
-    const uint64_t pointers[] = {rows(q, n_q, q_width(), true), rows(k, n_kv, k_width(), true),
-                                 rows(v, n_kv, v_width(), true), rows(out, n_q, out_width(), false),
-                                 pointer(SCRATCH, scratch, bytes, false)};
+    const uint64_t pointers[] = {
+        rows(q, n_q, q_width(), true),           rows(k, n_kv, k_width(), true),
+        rows(v, n_kv, v_width(), true),          rows(out, n_q, out_width(), false),
+        pointer(SCRATCH, scratch, bytes, false), sinks(extras)};
     put_buffers(ATTENTION);
     for (size_t i = 0; i < 3; i++)
         put_number(to, pointers[i]);
     put_number(to, n_q);
     put_number(to, n_kv);
+    put_number(to, pointers[5]);
     put_number(to, pointers[3]);
     put_number(to, pointers[4]);
     put_pool(pool);
@@ -330,18 +337,19 @@ static int cache_append(void *cache, size_t pos, size_t n, const float *k, const
     return status;
 }
 
-static int cache_attention(const void *cache, size_t pos, size_t n, const float *q, float *out,
-                           void *scratch, const struct pool *pool) {
+static int cache_attention(const void *cache, size_t pos, size_t n, const float *q,
+                           const struct extras *extras, float *out, void *scratch,
+                           const struct pool *pool) {
     const size_t bytes = cache_scratch_bytes(threads_of(pool));
     pthread_mutex_lock(&turn);
-    const uint64_t pointers[] = {pointer(MEMORY, cache, described.cache_bytes, true),
-                                 rows(q, n, q_width(), true), rows(out, n, out_width(), false),
-                                 pointer(SCRATCH, scratch, bytes, false)};
+    const uint64_t pointers[] = {
+        pointer(MEMORY, cache, described.cache_bytes, true), rows(q, n, q_width(), true),
+        sinks(extras), rows(out, n, out_width(), false), pointer(SCRATCH, scratch, bytes, false)};
     put_buffers(CACHE_ATTENTION);
     put_number(to, pointers[0]);
     put_number(to, pos);
     put_number(to, n);
-    for (size_t i = 1; i < 4; i++)
+    for (size_t i = 1; i < 5; i++)
         put_number(to, pointers[i]);
     put_pool(pool);
     const int status = get_status();
@@ -356,19 +364,21 @@ static int pack_weights(const struct weights *source, void *weights) {
     const size_t q_norm = norm_size(&described, described.heads) * sizeof(float);
     const size_t k_norm = norm_size(&described, described.kv_heads) * sizeof(float);
     pthread_mutex_lock(&turn);
-    const uint64_t pointers[] = {pointer(FLOATS, given->wq, q_width() * inputs, true),
-                                 pointer(FLOATS, given->wk, k_width() * inputs, true),
-                                 pointer(FLOATS, given->wv, v_width() * inputs, true),
-                                 pointer(FLOATS, given->wo, out_width() * inputs, true),
-                                 pointer(FLOATS, given->bq, q_width() * sizeof(float), true),
-                                 pointer(FLOATS, given->bk, k_width() * sizeof(float), true),
-                                 pointer(FLOATS, given->bv, v_width() * sizeof(float), true),
-                                 pointer(FLOATS, given->bo, inputs, true),
-                                 pointer(FLOATS, given->q_norm, q_norm, true),
-                                 pointer(FLOATS, given->k_norm, k_norm, true),
-                                 pointer(FLOATS, given->q_norm_bias, q_norm, true),
-                                 pointer(FLOATS, given->k_norm_bias, k_norm, true),
-                                 pointer(MEMORY, weights, described.weights_bytes, false)};
+    const uint64_t pointers[] = {
+        pointer(FLOATS, given->wq, q_width() * inputs, true),
+        pointer(FLOATS, given->wk, k_width() * inputs, true),
+        pointer(FLOATS, given->wv, v_width() * inputs, true),
+        pointer(FLOATS, given->wo, out_width() * inputs, true),
+        pointer(FLOATS, given->bq, q_width() * sizeof(float), true),
+        pointer(FLOATS, given->bk, k_width() * sizeof(float), true),
+        pointer(FLOATS, given->bv, v_width() * sizeof(float), true),
+        pointer(FLOATS, given->bo, inputs, true),
+        pointer(FLOATS, given->q_norm, q_norm, true),
+        pointer(FLOATS, given->k_norm, k_norm, true),
+        pointer(FLOATS, given->q_norm_bias, q_norm, true),
+        pointer(FLOATS, given->k_norm_bias, k_norm, true),
+        pointer(FLOATS, given->sinks, described.heads * sizeof(float), true),
+        pointer(MEMORY, weights, described.weights_bytes, false)};
     put_buffers(PACK_WEIGHTS);
     for (size_t i = 0; i < ARRAYS; i++)
         put_number(to, pointers[i]);
@@ -432,14 +442,18 @@ static void get_description(void) {
     described = (struct kernel){.name = name, .isas = isas, .unfused = unfused};
     described.scale = get_real(from);
     described.rope_theta = get_real(from);
-    size_t *const sizes[] = {&described.d_model,   &described.heads,      &described.kv_heads,
-                             &described.head_dim,  &described.v_head_dim, &described.capacity,
-                             &described.rotary_dim};
+    described.softcap = get_real(from);
+    described.alibi_bias_max = get_real(from);
+    described.alibi_scale = get_real(from);
+    size_t *const sizes[] = {&described.d_model,    &described.heads,      &described.kv_heads,
+                             &described.head_dim,   &described.v_head_dim, &described.capacity,
+                             &described.rotary_dim, &described.window,     &described.window_right};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         *sizes[i] = get_number(from);
-    bool *const flags[] = {&described.exact,           &described.causal, &described.has_layer,
-                           &described.qkv_bias,        &described.o_bias, &described.weights_in_out,
-                           &described.rope_interleaved};
+    bool *const flags[] = {
+        &described.exact,  &described.causal,         &described.sinks,
+        &described.alibi,  &described.has_layer,      &described.qkv_bias,
+        &described.o_bias, &described.weights_in_out, &described.rope_interleaved};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         *flags[i] = get_number(from) != 0;
     size_t *const costs[] = {&described.align,         &described.cache_bytes,
@@ -472,7 +486,9 @@ static void expect_twin(const struct kernel *twin) {
                                {described.cache_bytes, twin->cache_bytes},
                                {described.weights_bytes, twin->weights_bytes},
                                {described.exact, twin->exact},
-                               {described.causal, twin->causal}};
+                               {described.causal, twin->causal},
+                               {described.window, twin->window},
+                               {described.window_right, twin->window_right}};
     cr_assert_str_eq(described.name, twin->name, "%s: the runner of another kernel", command);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         cr_assert_eq(pairs[i][0], pairs[i][1], "%s %s: size %zu is %zu, natively %zu", command,

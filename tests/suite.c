@@ -56,9 +56,18 @@ const char *cpu_lacks(const char *isa) {
 bool has_layer(const struct kernel *kernel) { return kernel->has_layer; }
 bool has_rope(const struct kernel *kernel) { return kernel->has_layer && kernel->rotary_dim; }
 bool has_bare_rope(const struct kernel *kernel) { return has_rope(kernel) && !kernel->qk_norm; }
-bool has_qk_norm(const struct kernel *kernel) { return kernel->qk_norm != NULL; }
 bool switches(const struct kernel *kernel) { return kernel->cache_reset_long != NULL; }
-bool is_not_causal(const struct kernel *kernel) { return !kernel->causal; }
+
+/* key_in_cache of problem.h can look at them. */
+static bool shows_keys(const struct kernel *kernel) {
+    return kernel->softcap == 0 && !kernel->alibi && kernel->window != 1;
+}
+bool shows_turned_keys(const struct kernel *kernel) {
+    return has_bare_rope(kernel) && shows_keys(kernel);
+}
+bool shows_normed_keys(const struct kernel *kernel) {
+    return kernel->qk_norm && shows_keys(kernel);
+}
 
 /* A suite with targets on other machines has no native ones. */
 static struct criterion_test_params parameters(bool (*applies)(const struct kernel *), bool once) {

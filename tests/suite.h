@@ -30,9 +30,10 @@ void end_of_test(void);
 bool has_layer(const struct kernel *kernel);
 bool has_rope(const struct kernel *kernel);
 bool has_bare_rope(const struct kernel *kernel); /* without a norm */
-bool has_qk_norm(const struct kernel *kernel);
 bool switches(const struct kernel *kernel);
-bool is_not_causal(const struct kernel *kernel);
+/* key_in_cache of problem.h can look at the keys: after a rope alone, after a norm */
+bool shows_turned_keys(const struct kernel *kernel);
+bool shows_normed_keys(const struct kernel *kernel);
 
 /* The target's kernel, with its instruction set in use. */
 const struct kernel *selected(const struct target *target);

@@ -107,8 +107,9 @@ static void call(void *callers, size_t index) {
         if (own->status == OK)
             own->status = kernel->cache_append(own->cache, 0, n, problem->k, problem->v);
         if (own->status == OK)
-            own->status = kernel->cache_attention(own->cache, n - problem->rows, problem->rows,
-                                                  problem->q, own->out, own->scratch, NULL);
+            own->status =
+                kernel->cache_attention(own->cache, n - problem->rows, problem->rows, problem->q,
+                                        &problem->extras, own->out, own->scratch, NULL);
     }
 }
 

@@ -28,19 +28,33 @@ Test(checker, nan_and_infinity) {
 struct fault {
     struct kernel kernel;
     struct problem problem; /* of that kernel */
-    size_t *lens;           /* the keys that each row sees */
+    struct view *views;     /* what each row sees */
 };
 
 static bool one_key_less(struct fault *fault) {
     for (size_t i = 0; i < fault->problem.rows; i++)
-        fault->lens[i] -= fault->lens[i] > 1;
-    return fault->problem.n > 1;
+        fault->views[i].end -= fault->views[i].end > fault->views[i].first + 1;
+    return fault->problem.n > 1 && fault->kernel.window != 1;
 }
 
 static bool one_key_more(struct fault *fault) {
     for (size_t i = 0; i < fault->problem.rows; i++)
-        fault->lens[i] += fault->lens[i] < fault->problem.n;
-    return fault->kernel.causal && fault->problem.rows > 1;
+        fault->views[i].end += fault->views[i].end < fault->problem.n;
+    return (fault->kernel.causal || fault->kernel.window_right == 1) && fault->problem.rows > 1;
+}
+
+static bool own_key_not_counted(struct fault *fault) {
+    const struct view *last = &fault->views[fault->problem.rows - 1];
+    const bool bounded = last->first > 0;
+    for (size_t i = 0; i < fault->problem.rows; i++)
+        fault->views[i].first -= fault->views[i].first > 0;
+    return bounded;
+}
+
+static bool window_too_narrow(struct fault *fault) {
+    for (size_t i = 0; i < fault->problem.rows; i++)
+        fault->views[i].first += fault->views[i].first + 1 < fault->views[i].end;
+    return fault->kernel.window > 1 && fault->problem.n > 1;
 }
 
 /* KV heads dealt out in turn, not in groups. */
@@ -63,7 +77,22 @@ static bool heads_in_turn(struct fault *fault) {
 
 static bool scale_off(struct fault *fault) {
     fault->kernel.scale *= 1.001;
-    return fault->problem.n > 1;
+    return fault->problem.n > 1 && fault->kernel.window != 1;
+}
+
+static bool cap_off(struct fault *fault) {
+    fault->kernel.softcap *= 2;
+    return fault->kernel.softcap > 0 && fault->problem.n > 1;
+}
+
+static bool no_sink(struct fault *fault) {
+    fault->kernel.sinks = false;
+    return fault->problem.extras.sinks != NULL;
+}
+
+static bool other_slopes(struct fault *fault) {
+    fault->kernel.alibi_bias_max *= 1.01;
+    return fault->kernel.alibi && fault->problem.n > 1;
 }
 
 static bool other_pairs(struct fault *fault) {
@@ -146,6 +175,11 @@ EACH(kernel, checker, attention_faults, NULL) {
         bool (*spoil)(struct fault *fault);
     } faults[] = {{"one key less", one_key_less},
                   {"one key more", one_key_more},
+                  {"the window without the own key", own_key_not_counted},
+                  {"a window of one key less", window_too_narrow},
+                  {"twice the soft cap", cap_off},
+                  {"no sinks", no_sink},
+                  {"slopes of ALiBi off by 1 %", other_slopes},
                   {"heads in turn", heads_in_turn},
                   {"scale off by 0.1 %", scale_off}};
     static const size_t sizes[] = {5, 65, 600};
@@ -162,14 +196,14 @@ EACH(kernel, checker, attention_faults, NULL) {
         cr_assert(reference_check(got, want, size).good, "%s: the definition is refused",
                   kernel->name);
         for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-            size_t lens[2] = {0};
+            struct view views[2] = {0};
             for (size_t row = 0; row < rows; row++)
-                lens[row] = kernel->causal ? n - rows + row + 1 : n;
-            struct fault fault = {*kernel, problem, lens};
+                views[row] = view_at(kernel, (ptrdiff_t)(n - rows + row), n);
+            struct fault fault = {*kernel, problem, views};
             fault.problem.kernel = &fault.kernel;
             if (!faults[i].spoil(&fault))
                 continue;
-            attention_reference(&fault.problem, lens, bad);
+            attention_reference(&fault.problem, views, bad);
             expect_caught(faults[i].name, &problem, bad, want, size);
         }
     }

@@ -15,6 +15,7 @@
 
 struct call {
     const float *q, *k, *v, *x;
+    struct extras extras;
     float *out;
     const void *weights;
     void *cache, *scratch;
@@ -23,7 +24,8 @@ struct call {
 };
 
 static int attention(const struct kernel *kernel, const struct call *c) {
-    return kernel->attention(c->q, c->k, c->v, c->n, c->n_kv, c->out, c->scratch, c->pool);
+    return kernel->attention(c->q, c->k, c->v, c->n, c->n_kv, &c->extras, c->out, c->scratch,
+                             c->pool);
 }
 static int reset(const struct kernel *kernel, const struct call *c) {
     return kernel->cache_reset(c->cache);
@@ -32,7 +34,8 @@ static int append(const struct kernel *kernel, const struct call *c) {
     return kernel->cache_append(c->cache, c->pos, c->n, c->k, c->v);
 }
 static int cache_attention(const struct kernel *kernel, const struct call *c) {
-    return kernel->cache_attention(c->cache, c->pos, c->n, c->q, c->out, c->scratch, c->pool);
+    return kernel->cache_attention(c->cache, c->pos, c->n, c->q, &c->extras, c->out, c->scratch,
+                                   c->pool);
 }
 static int layer(const struct kernel *kernel, const struct call *c) {
     return kernel->layer(c->weights, c->cache, c->pos, c->n, c->x, c->out, c->scratch, c->pool);
@@ -70,6 +73,7 @@ static void set_scene(struct scene *scene, const struct kernel *kernel) {
     const struct problem problem = attention_problem(kernel, n, n, EVEN);
     const size_t out = n * (kernel->heads * kernel->v_head_dim + kernel->d_model);
     struct call call = {.q = problem.q, .k = problem.k, .v = problem.v, .n = n, .n_kv = n};
+    call.extras = problem.extras;
     call.out = guard_new(out * sizeof(float), AT_END);
     call.cache = guard_new(kernel->cache_bytes, AT_END);
     call.scratch = guard_new(kernel->scratch_bytes(2), AT_END);
@@ -137,6 +141,10 @@ EACH(target, contract, null_pointers, NULL) {
     BAD(ATTENTION, ERROR_NULL, q, NULL);
     BAD(ATTENTION, ERROR_NULL, k, NULL);
     BAD(ATTENTION, ERROR_NULL, v, NULL);
+    if (scene.kernel->sinks) {
+        BAD(ATTENTION, ERROR_NULL, extras.sinks, NULL);
+        BAD(CACHE_ATTENTION, ERROR_NULL, extras.sinks, NULL);
+    }
     BAD(RESET, ERROR_NULL, cache, NULL);
     BAD(APPEND, ERROR_NULL, cache, NULL);
     BAD(APPEND, ERROR_NULL, k, NULL);
@@ -410,7 +418,8 @@ EACH(kernel, contract, no_isa_runs, nothing_runs) {
     float *out = guard_new(attention_size(&problem, n) * sizeof *out, AT_END);
     void *scratch = guard_new(kernel->scratch_bytes(0), AT_END);
     guard_freeze(out);
-    cr_assert_eq(kernel->attention(problem.q, problem.k, problem.v, n, n, out, scratch, NULL),
+    cr_assert_eq(kernel->attention(problem.q, problem.k, problem.v, n, n, &problem.extras, out,
+                                   scratch, NULL),
                  ERROR_CPU);
 }
 
@@ -427,6 +436,8 @@ EACH(kernel, contract, sizes, NULL) {
     if (kernel->qk_norm)
         parameters += (kernel->qk_norm->bias ? 2 : 1) *
                       (norm_size(kernel, kernel->heads) + norm_size(kernel, kernel->kv_heads));
+    if (kernel->sinks)
+        parameters += kernel->heads;
     cr_assert_eq(kernel->parameters, kernel->has_layer ? parameters : 0);
     cr_assert_geq(kernel->cache_bytes, kernel->capacity * (k + v) * sizeof(float));
     cr_assert_geq(kernel->kv_bytes_per_token, (k + v) * sizeof(float));

@@ -31,6 +31,28 @@ EACH(target, reference, attention, NULL) {
     }
 }
 
+/* Slopes as published for some numbers of heads. */
+Test(reference, alibi_slopes) {
+    static const struct {
+        size_t heads, head;
+        double slope;
+    } known[] = {{1, 0, 0.00390625},      {2, 0, 0.0625},
+                 {2, 1, 0.00390625},      {6, 0, 0.25},
+                 {6, 3, 0.00390625},      {6, 4, 0.5},
+                 {6, 5, 0.125},           {8, 0, 0.5},
+                 {8, 7, 0.00390625},      {12, 8, 0.7071067812},
+                 {12, 11, 0.08838834765}, {40, 0, 0.8408964153},
+                 {40, 31, 0.00390625},    {40, 32, 0.9170040432},
+                 {40, 39, 0.2726269332}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const struct kernel kernel = {
+            .heads = known[i].heads, .alibi_bias_max = 8, .alibi_scale = 1};
+        const double slope = reference_slope(&kernel, known[i].head);
+        cr_assert_float_eq(slope, known[i].slope, 1e-9, "%zu heads, head %zu: %.10g",
+                           known[i].heads, known[i].head, slope);
+    }
+}
+
 EACH(target, reference, layer, has_layer) {
     const struct kernel *kernel = selected(target);
     struct budget budget = FULL;

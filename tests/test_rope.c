@@ -31,7 +31,7 @@ static void rotated(const struct kernel *kernel, const float *k, size_t pos, flo
         to[d] = (float)turned[d].value;
 }
 
-EACH(target, rope, keys, has_bare_rope) {
+EACH(target, rope, keys, shows_turned_keys) {
     const struct kernel *kernel = selected(target);
     const size_t dim = kernel->head_dim;
     float *k = make(dim, sizeof *k), *want = make(dim, sizeof *want);
@@ -118,7 +118,7 @@ EACH(target, rope, switch_of_length, switches) {
 }
 
 /* At position 0 nothing turns: the layer's cache is as good as one that got the key itself. */
-EACH(target, rope, position_0, has_bare_rope) {
+EACH(target, rope, position_0, shows_turned_keys) {
     const struct kernel *kernel = selected(target);
     if (kernel->rope_offset || (kernel->scaling && kernel->scaling->attention_factor != 1))
         return; /* something does */

@@ -32,10 +32,10 @@ static bool sees(const struct problem *problem, const struct spot *spot, size_t 
     const struct kernel *kernel = problem->kernel;
     if (spot->tensor == 'q')
         return row == spot->at && head == spot->head;
-    const size_t position = problem->n - problem->rows + row;
-    return head * kernel->kv_heads / kernel->heads == spot->head &&
-           (!kernel->causal || spot->at <= position) &&
-           (spot->tensor == 'k' || channel == spot->channel);
+    const ptrdiff_t position = (ptrdiff_t)(problem->n - problem->rows + row);
+    const struct view view = view_at(kernel, position, problem->n);
+    return head * kernel->kv_heads / kernel->heads == spot->head && spot->at >= view.first &&
+           spot->at < view.end && (spot->tensor == 'k' || channel == spot->channel);
 }
 
 /* Outputs that see a NaN are NaN; those that don't see the bad number keep their bits. */
@@ -103,18 +103,22 @@ EACH(target, values, bad_row_of_a_layer, has_layer) {
     run_layer(&problem, &CACHED, clean);
     problem.x[bad * width + width / 2] = NAN;
     run_layer(&problem, &CACHED, y);
-    for (size_t row = 0; row < rows; row++)
+    for (size_t row = 0; row < rows; row++) {
+        const struct view view = view_at(kernel, (ptrdiff_t)(n - rows + row), n);
+        const size_t at = n - rows + bad;
+        const bool seen = row == bad || (at >= view.first && at < view.end);
         for (size_t i = row * width; i < (row + 1) * width; i++)
-            cr_assert(kernel->causal && row < bad ? same_float(y[i], clean[i]) : isnan(y[i]),
+            cr_assert(seen ? isnan(y[i]) : same_float(y[i], clean[i]),
                       "%s: NaN in row %zu makes y[%zu][%zu] %g", label(kernel), bad, row,
                       i - row * width, (double)y[i]);
+    }
 }
 
 /* Keys beyond the last position that a query sees, though the cache holds them. */
 EACH(target, values, keys_to_come, NULL) {
     const struct kernel *kernel = selected(target);
     const size_t n = kernel->capacity < 40 ? kernel->capacity : 40, pos = n / 2;
-    if (!kernel->causal || n < 2)
+    if (!(kernel->causal || kernel->window_right == 1) || n < 2)
         return;
     struct problem problem = attention_problem(kernel, n, n, EVEN);
     const size_t q_width = kernel->heads * kernel->head_dim;
@@ -134,12 +138,13 @@ EACH(target, values, keys_to_come, NULL) {
     const float *const q = problem.q;
     cr_assert_eq(kernel->cache_reset(cache), OK);
     cr_assert_eq(kernel->cache_append(cache, 0, n, problem.k, problem.v), OK);
-    cr_assert_eq(kernel->cache_attention(cache, 0, pos, q, out, scratch, NULL), OK);
+    cr_assert_eq(kernel->cache_attention(cache, 0, pos, q, &problem.extras, out, scratch, NULL),
+                 OK);
     expect_same(kernel, "keys to come", n, out, want, attention_size(&problem, pos));
     /* one row alone too: decode has its own path */
-    cr_assert_eq(
-        kernel->cache_attention(cache, pos - 1, 1, q + (pos - 1) * q_width, out, scratch, NULL),
-        OK);
+    cr_assert_eq(kernel->cache_attention(cache, pos - 1, 1, q + (pos - 1) * q_width,
+                                         &problem.extras, out, scratch, NULL),
+                 OK);
     const size_t row = attention_size(&problem, 1);
     expect_same(kernel, "keys to come, one row", n, out, want + (pos - 1) * row, row);
 }
@@ -159,21 +164,24 @@ EACH(target, values, no_keys, NULL) {
     memset(scratch, 0xff, kernel->scratch_bytes(0));
     for (size_t n_kv = 0; n_kv < n_q; n_kv++) {
         /* the first rows stand before position 0 */
-        const size_t blind = kernel->causal || !n_kv ? n_q - n_kv : 0;
+        size_t blind = 0;
+        struct view views[5];
+        for (size_t i = 0; i < n_q; i++) {
+            views[i] = view_at(kernel, (ptrdiff_t)n_kv - (ptrdiff_t)(n_q - i), n_kv);
+            blind += views[i].first == views[i].end;
+        }
         memset(out, 0xff, size * sizeof *out);
         cr_assert_eq(kernel->attention(problem.q, n_kv ? problem.k : NULL, n_kv ? problem.v : NULL,
-                                       n_q, n_kv, out, scratch, NULL),
+                                       n_q, n_kv, &problem.extras, out, scratch, NULL),
                      OK);
         for (size_t i = 0; i < attention_size(&problem, blind); i++)
             cr_assert(memcmp(&out[i], &zero, sizeof zero) == 0, "%s: n_q %zu, n_kv %zu: [%zu] %g",
                       label(kernel), n_q, n_kv, i, (double)out[i]);
         if (!n_kv)
             continue;
-        size_t lens[5];
-        for (size_t i = blind; i < n_q; i++)
-            lens[i - blind] = kernel->causal ? i - blind + 1 : n_kv;
         definition_attention(kernel, problem.q + blind * kernel->heads * kernel->head_dim,
-                             problem.k, problem.v, n_q - blind, lens, want);
+                             problem.k, problem.v, n_q - blind, &problem.extras, views + blind,
+                             want);
         expect_same(kernel, "more queries than keys", n_kv, out + attention_size(&problem, blind),
                     want, attention_size(&problem, n_q - blind));
     }
@@ -181,29 +189,34 @@ EACH(target, values, no_keys, NULL) {
 
 /* ---- properties ---- */
 
+static bool weighs_alike(const struct kernel *kernel) { return !kernel->alibi && !kernel->sinks; }
+
 /* Equal scores weigh all keys alike: each channel is the mean of v. */
-EACH(target, values, equal_scores, NULL) {
+EACH(target, values, equal_scores, weighs_alike) {
     const struct kernel *kernel = selected(target);
     const size_t n = kernel->capacity < 530 ? kernel->capacity : 530;
     const struct problem problem = attention_problem(kernel, n, 1, EVEN);
     const size_t dim = kernel->v_head_dim, size = attention_size(&problem, 1);
+    const struct view view = view_at(kernel, (ptrdiff_t)n - 1, n);
     float *out = make(size, sizeof *out);
     memset(problem.q, 0, kernel->heads * kernel->head_dim * sizeof(float));
     attend(&problem, &CACHED, out);
     for (size_t i = 0; i < size; i++) {
         const size_t column = i / dim * kernel->kv_heads / kernel->heads * dim + i % dim;
         double sum = 0, most = 0;
-        for (size_t j = 0; j < n; j++) {
+        for (size_t j = view.first; j < n; j++) {
             sum += (double)problem.v[j * kernel->kv_heads * dim + column];
             most = fmax(most, fabs(sum));
         }
-        const double off = fabs((double)out[i] - sum / (double)n);
+        const double off = fabs((double)out[i] - sum / (double)(n - view.first));
         cr_assert_leq(off, 0x1p-23 * (most + 1), "%s: [%zu] is off by %g", label(kernel), i, off);
     }
 }
 
+static bool has_no_order(const struct kernel *kernel) { return !knows_positions(kernel); }
+
 /* The order of the keys doesn't matter, but for rounding. */
-EACH(target, values, order_of_keys, is_not_causal) {
+EACH(target, values, order_of_keys, has_no_order) {
     const struct kernel *kernel = selected(target);
     const size_t n = kernel->capacity < 100 ? kernel->capacity : 100, rows = n < 3 ? n : 3;
     const struct problem problem = attention_problem(kernel, n, rows, EVEN);
@@ -233,6 +246,8 @@ EACH(target, values, order_of_keys, is_not_causal) {
 
 static bool same_softmax(const struct kernel *a, const struct kernel *b) {
     return a->head_dim == b->head_dim && a->v_head_dim == b->v_head_dim && a->causal == b->causal &&
+           a->window == b->window && a->window_right == b->window_right &&
+           a->softcap == b->softcap && !a->sinks && !b->sinks && !a->alibi && !b->alibi &&
            a->scale == b->scale;
 }
 

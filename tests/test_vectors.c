@@ -63,6 +63,11 @@ static bool same_heads(const struct kernel *kernel, const json_t *in) {
            kernel->head_dim == size_of(in, "head_dim") &&
            kernel->v_head_dim == size_of(in, "v_head_dim") &&
            kernel->causal == json_boolean_value(json_object_get(in, "causal")) &&
+           kernel->window == size_of(in, "window") &&
+           kernel->window_right == size_of(in, "window_right") &&
+           kernel->softcap == json_number_value(json_object_get(in, "softcap")) &&
+           kernel->alibi == json_boolean_value(json_object_get(in, "alibi")) &&
+           kernel->sinks == (json_object_get(in, "sinks") != NULL) &&
            fabs(kernel->scale - wanted) < 1e-15;
 }
 
@@ -184,6 +189,13 @@ static struct problem read_attention(const struct kernel *kernel, const json_t *
     problem.q = tensor(in, "q", n_q * kernel->heads * kernel->head_dim);
     problem.k = tensor(in, "k", n_kv * kernel->kv_heads * kernel->head_dim);
     problem.v = tensor(in, "v", n_kv * kernel->kv_heads * kernel->v_head_dim);
+    if (kernel->sinks)
+        problem.extras.sinks = tensor(in, "sinks", kernel->heads);
+    const size_t expired = size_of(in, "nan_before") * kernel->kv_heads;
+    for (size_t i = 0; i < expired * kernel->head_dim; i++)
+        problem.k[i] = NAN;
+    for (size_t i = 0; i < expired * kernel->v_head_dim; i++)
+        problem.v[i] = NAN;
     return problem;
 }
 
@@ -192,7 +204,7 @@ static void attend_alone(const struct problem *problem, float *out) {
     const struct kernel *kernel = problem->kernel;
     void *scratch = guard_new(kernel->scratch_bytes(0), AT_END);
     cr_assert_eq(kernel->attention(problem->q, problem->k, problem->v, problem->rows, problem->n,
-                                   out, scratch, NULL),
+                                   &problem->extras, out, scratch, NULL),
                  OK);
 }
 
@@ -214,7 +226,7 @@ static void attend_stale(const struct problem *problem, const json_t *stale, flo
     cr_assert_eq(kernel->cache_append(cache, 0, kernel->capacity, k, v), OK);
     cr_assert_eq(kernel->cache_append(cache, 0, problem->n, problem->k, problem->v), OK);
     cr_assert_eq(kernel->cache_attention(cache, problem->n - problem->rows, problem->rows,
-                                         problem->q, out, scratch, NULL),
+                                         problem->q, &problem->extras, out, scratch, NULL),
                  OK);
 }
 
@@ -311,7 +323,7 @@ EACH(target, vectors, attention, NULL) {
 
 /* ---- rope, layer ---- */
 
-EACH(target, vectors, rope, has_bare_rope) {
+EACH(target, vectors, rope, shows_turned_keys) {
     const struct kernel *kernel = selected(target);
     size_t index;
     json_t *cases = load("rope"), *in;
@@ -344,7 +356,7 @@ static float *repeated(const struct kernel *kernel, const json_t *in, const char
 }
 
 /* At position 0, where nothing turns. */
-EACH(target, vectors, norm, has_qk_norm) {
+EACH(target, vectors, norm, shows_normed_keys) {
     const struct kernel *kernel = selected(target);
     size_t index;
     json_t *cases = load("norm"), *in;

@@ -62,6 +62,8 @@ vst1q_f32(target + 3 * $key_tile, vzip2q_f32(p1, p3));]],
         add = "vaddq_f32($1, $2)",
         sub = "vsubq_f32($1, $2)",
         sqrt = "vsqrtq_f32($1)",
+        div = "vdivq_f32($1, $2)",
+        clamp = "vminq_f32(vmaxq_f32($1, vdupq_n_f32($2)), vdupq_n_f32($3))",
         max = "vmaxnmq_f32($1, $2)",
         shift_exponent = "vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32($1), 23))",
         zero_below = "vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32($1), "

@@ -43,6 +43,18 @@ for index, bits in ipairs { 128, 256, 512 } do
             accumulators = 24 // group,
             row_vectors = 8 // group,
         },
+        helpers = {
+            {
+                name = "within",
+                gives = "vfloat32m" .. group .. "_t",
+                takes = "vfloat32m" .. group .. "_t x, float least, float most",
+                about = "x from least to most; a NaN stays one, which vfmax and vfmin lose.",
+                body = "x = " .. op("vfmerge_vfm_" .. f, "x, least, "
+                        .. op(("vmflt_vf_%s_%s"):format(f, mask), "x, least")) .. ";\nreturn "
+                    .. op("vfmerge_vfm_" .. f, "x, most, "
+                        .. op(("vmfgt_vf_%s_%s"):format(f, mask), "x, most")) .. ";",
+            },
+        },
         ops = {
             zero = zero,
             set1 = op("vfmv_v_f_" .. f, "$1"),
@@ -57,6 +69,8 @@ for index, bits in ipairs { 128, 256, 512 } do
             add = op("vfadd_vv_" .. f, "$1, $2"),
             sub = op("vfsub_vv_" .. f, "$1, $2"),
             sqrt = op("vfsqrt_v_" .. f, "$1"),
+            div = op("vfdiv_vv_" .. f, "$1, $2"),
+            clamp = "$within($1, $2, $3)",
             max = op("vfmax_vv_" .. f, "$1, $2"),
             shift_exponent = ("__riscv_vreinterpret_v_%s_%s(%s)"):format(u, f,
                 op("vsll_vx_" .. u, ("__riscv_vreinterpret_v_%s_%s($1), 23"):format(f, u))),

@@ -108,6 +108,8 @@ local function set(id, order, about, first, fma, mul)
             add = "$1 + $2",
             sub = "$1 - $2",
             sqrt = "$root($1)",
+            div = "$1 / $2",
+            clamp = "($1 < $2 ? $2 : $1 > $3 ? $3 : $1)",
             max = "($1 > $2 ? $1 : $2)",
             shift_exponent = "$from_bits($to_bits($1) << 23)",
             zero_below = "($2 < $3 ? 0.0f : $1)",

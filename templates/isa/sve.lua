@@ -50,6 +50,8 @@ for index, bits in ipairs { 128, 256, 512 } do
             add = "svadd_f32_x(" .. all .. ", $1, $2)",
             sub = "svsub_f32_x(" .. all .. ", $1, $2)",
             sqrt = "svsqrt_f32_x(" .. all .. ", $1)",
+            div = "svdiv_f32_x(" .. all .. ", $1, $2)",
+            clamp = "svmin_n_f32_x(" .. all .. ", svmax_n_f32_x(" .. all .. ", $1, $2), $3)",
             max = "svmaxnm_f32_x(" .. all .. ", $1, $2)",
             shift_exponent = "svreinterpret_f32_u32(svlsl_n_u32_x(" .. all
                 .. ", svreinterpret_u32_f32($1), 23))",

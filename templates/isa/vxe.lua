@@ -32,6 +32,16 @@ return {
     },
     helpers = {
         {
+            name = "within",
+            gives = "__vector float",
+            takes = "__vector float x, float least, float most",
+            about = "x from least to most; a NaN stays one.",
+            body = [[
+const __vector float low = vec_splats(least), high = vec_splats(most);
+x = vec_sel(x, low, vec_cmplt(x, low));
+return vec_sel(x, high, vec_cmpgt(x, high));]],
+        },
+        {
             name = "below",
             gives = "__vector __bool int",
             takes = "int n",
@@ -52,6 +62,8 @@ return vec_cmplt(index, vec_splats(n));]],
         add = "(($1) + ($2))",
         sub = "(($1) - ($2))",
         sqrt = "vec_sqrt($1)",
+        div = "(($1) / ($2))",
+        clamp = "$within($1, $2, $3)",
         max = "vec_sel($2, $1, vec_cmpgt($1, $2))",
         shift_exponent = "((__vector float)((__vector unsigned int)($1) << 23))",
         zero_below = "vec_sel($1, vec_splats(0.0f), vec_cmplt($2, vec_splats((float)($3))))",

@@ -57,12 +57,27 @@ static float *filled(size_t count, float amplitude) {
     return made;
 }
 
+/* A sink for each head, where a kernel takes them. */
+static const float sinks[1024];
+static const struct extras extras = {sinks};
+
 /* ---- what is timed ---- */
+
+/* The keys that the query at position `at` sees, of `held`. */
+static size_t first_key(const struct kernel *kernel, size_t at) {
+    return kernel->window && at >= kernel->window ? at + 1 - kernel->window : 0;
+}
+
+static size_t end_of_keys(const struct kernel *kernel, size_t at, size_t held) {
+    const size_t right = kernel->causal ? 1 : kernel->window_right;
+    return right && at + right < held ? at + right : held;
+}
 
 /* Multiplications and additions; masked scores do not count. */
 static double attention_flops(const struct kernel *kernel, size_t n, size_t pos) {
-    const double keys = (double)(pos + n), rows = (double)n;
-    const double seen = kernel->causal ? rows * (double)pos + rows * (rows + 1) / 2 : rows * keys;
+    double seen = 0;
+    for (size_t row = 0; row < n; row++)
+        seen += (double)(end_of_keys(kernel, pos + row, pos + n) - first_key(kernel, pos + row));
     return 2 * seen * (double)(kernel->heads * (kernel->head_dim + kernel->v_head_dim));
 }
 
@@ -211,10 +226,10 @@ static void run_ours(struct contender *self) {
         expect(self, kernel->layer(own->weights, task->cached ? own->cache : NULL, task->pos,
                                    task->n, own->x, own->out, own->scratch, pool));
     else if (task->cached)
-        expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, own->out,
-                                             own->scratch, pool));
+        expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, &extras,
+                                             own->out, own->scratch, pool));
     else
-        expect(self, kernel->attention(own->q, own->k, own->v, task->n, task->n, own->out,
+        expect(self, kernel->attention(own->q, own->k, own->v, task->n, task->n, &extras, own->out,
                                        own->scratch, pool));
 }
 
@@ -235,11 +250,11 @@ static void run_pieces(struct contender *self) {
     at[2] = seconds();
     if (task->cached) {
         expect(self, kernel->cache_append(own->cache, task->pos, task->n, k, v));
-        expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, own->mixed,
-                                             own->scratch, NULL));
+        expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, &extras,
+                                             own->mixed, own->scratch, NULL));
     } else {
-        expect(self, kernel->attention(own->q, own->k, own->v, task->n, task->n, own->mixed,
-                                       own->scratch, NULL));
+        expect(self, kernel->attention(own->q, own->k, own->v, task->n, task->n, &extras,
+                                       own->mixed, own->scratch, NULL));
     }
     at[3] = seconds();
     own->parts->project(WO, own->weights, own->mixed, task->n, own->out);
@@ -310,11 +325,12 @@ static void check_head(const struct subject *own, const struct task *task, const
                        size_t row, size_t head) {
     const struct kernel *kernel = own->kernel;
     const size_t kv_head = head * kernel->kv_heads / kernel->heads;
-    const size_t keys = kernel->causal ? task->pos + row + 1 : task->pos + task->n;
+    const size_t keys = end_of_keys(kernel, task->pos + row, task->pos + task->n);
+    const size_t first = first_key(kernel, task->pos + row);
     const float *q = own->q + row * q_width(kernel) + head * kernel->head_dim;
     double *weights = room(keys * sizeof *weights);
     double most = -INFINITY, total = 0, size = 0;
-    for (size_t j = 0; j < keys; j++) {
+    for (size_t j = first; j < keys; j++) {
         double sum = 0, absolute = 0;
         for (size_t d = 0; d < kernel->head_dim; d++) {
             const double product =
@@ -326,11 +342,11 @@ static void check_head(const struct subject *own, const struct task *task, const
         most = fmax(most, weights[j]);
         size = fmax(size, absolute * kernel->scale);
     }
-    for (size_t j = 0; j < keys; j++)
+    for (size_t j = first; j < keys; j++)
         total += weights[j] = exp(weights[j] - most);
     for (size_t d = 0; d < kernel->v_head_dim; d++) {
         double sum = 0, absolute = 0;
-        for (size_t j = 0; j < keys; j++) {
+        for (size_t j = first; j < keys; j++) {
             const double value =
                 (double)own->v[j * v_width(kernel) + kv_head * kernel->v_head_dim + d];
             sum += weights[j] / total * value;

@@ -183,14 +183,16 @@ static bool count_calls(const struct kernel *kernel) {
     if (kernel->has_layer) {
         const size_t largest = (kernel->heads * kernel->head_dim + out_width) * kernel->d_model;
         float *zero = room(largest * sizeof *zero);
-        const struct weights source = {zero, zero, zero, zero, zero, zero,
+        const struct weights source = {zero, zero, zero, zero, zero, zero, zero,
                                        zero, zero, zero, zero, zero, zero};
         if (kernel->pack_weights(&source, weights) != OK)
             fail("the weights cannot be packed");
         free(zero);
     }
+    static const float sinks[1024];
+    const struct extras extras = {sinks};
     fma_count = 0;
-    int status = kernel->attention(q, k, v, all, all, out, scratch, NULL);
+    int status = kernel->attention(q, k, v, all, all, &extras, out, scratch, NULL);
     good = compare(kernel, "attention", 0, all, status, attention_fmas(kernel, 0, all, all));
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         const size_t pos = calls[i].pos, n = calls[i].n;
@@ -199,7 +201,7 @@ static bool count_calls(const struct kernel *kernel) {
         if (kernel->cache_reset(cache) != OK || kernel->cache_append(cache, 0, pos + n, k, v) != OK)
             fail("the cache cannot be filled");
         fma_count = 0;
-        status = kernel->cache_attention(cache, pos, n, q, out, scratch, NULL);
+        status = kernel->cache_attention(cache, pos, n, q, &extras, out, scratch, NULL);
         good = compare(kernel, "cache_attention", pos, n, status,
                        attention_fmas(kernel, pos, n, pos + n)) &&
                good;

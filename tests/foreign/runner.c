@@ -230,6 +230,7 @@ static const struct pool *get_pool(struct pool *pool) {
 static int call(enum request request) {
     struct pool room;
     const float *q, *k, *v;
+    struct extras extras = {0};
     float *out;
     void *cache, *scratch;
     const void *weights;
@@ -241,9 +242,10 @@ static int call(enum request request) {
         v = get_pointer();
         pos = get_size(); /* n_q */
         n = get_size();
+        extras.sinks = get_pointer();
         out = get_pointer();
         scratch = get_pointer();
-        return kernel->attention(q, k, v, pos, n, out, scratch, get_pool(&room));
+        return kernel->attention(q, k, v, pos, n, &extras, out, scratch, get_pool(&room));
     case CACHE_RESET:
         return kernel->cache_reset(get_pointer());
     case CACHE_RESET_LONG:
@@ -259,15 +261,16 @@ static int call(enum request request) {
         pos = get_size();
         n = get_size();
         q = get_pointer();
+        extras.sinks = get_pointer();
         out = get_pointer();
         scratch = get_pointer();
-        return kernel->cache_attention(cache, pos, n, q, out, scratch, get_pool(&room));
+        return kernel->cache_attention(cache, pos, n, q, &extras, out, scratch, get_pool(&room));
     case PACK_WEIGHTS: {
         const float *all[ARRAYS];
         for (size_t i = 0; i < ARRAYS; i++)
             all[i] = get_pointer();
-        const struct weights source = {all[0], all[1], all[2], all[3], all[4],  all[5],
-                                       all[6], all[7], all[8], all[9], all[10], all[11]};
+        const struct weights source = {all[0], all[1], all[2], all[3],  all[4],  all[5], all[6],
+                                       all[7], all[8], all[9], all[10], all[11], all[12]};
         const bool given = get_number(stdin);
         return kernel->pack_weights(given ? &source : NULL, get_pointer());
     }
@@ -322,22 +325,23 @@ static void answer_call(enum request request) {
 
 static void description(void) {
     const size_t numbers[] = {
-        kernel->d_model,        kernel->heads,
-        kernel->kv_heads,       kernel->head_dim,
-        kernel->v_head_dim,     kernel->capacity,
-        kernel->rotary_dim,     kernel->exact,
-        kernel->causal,         kernel->has_layer,
-        kernel->qkv_bias,       kernel->o_bias,
-        kernel->weights_in_out, kernel->rope_interleaved,
-        kernel->align,          kernel->cache_bytes,
-        kernel->weights_bytes,  kernel->max_threads,
-        kernel->parameters,     kernel->kv_bytes_per_token,
+        kernel->d_model,     kernel->heads,          kernel->kv_heads,
+        kernel->head_dim,    kernel->v_head_dim,     kernel->capacity,
+        kernel->rotary_dim,  kernel->window,         kernel->window_right,
+        kernel->exact,       kernel->causal,         kernel->sinks,
+        kernel->alibi,       kernel->has_layer,      kernel->qkv_bias,
+        kernel->o_bias,      kernel->weights_in_out, kernel->rope_interleaved,
+        kernel->align,       kernel->cache_bytes,    kernel->weights_bytes,
+        kernel->max_threads, kernel->parameters,     kernel->kv_bytes_per_token,
     };
     put_text(stdout, kernel->name);
     put_text(stdout, kernel->isas);
     put_text(stdout, kernel->unfused);
     put_real(stdout, kernel->scale);
     put_real(stdout, kernel->rope_theta);
+    put_real(stdout, kernel->softcap);
+    put_real(stdout, kernel->alibi_bias_max);
+    put_real(stdout, kernel->alibi_scale);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         put_number(stdout, numbers[i]);
 }

@@ -407,8 +407,9 @@ Test(files, info_counts_what_the_paper_counts) {
 
 Test(files, help_names_every_field) {
     enter();
-    static const char *const words[] = {"name",   "kv_heads",          "rotary_dim", "max_seq",
-                                        "unroll", "Not supported yet", "softcap",    "long_factor"};
+    static const char *const words[] = {"name",    "kv_heads",    "rotary_dim",
+                                        "max_seq", "unroll",      "Not supported yet",
+                                        "softcap", "long_factor", "types"};
     const struct run *run = attnc("help", "spec");
     expect_done(run);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
