@@ -320,6 +320,16 @@ static void near_enough(const struct subject *own, const struct task *task, doub
     refuse(own, task, own->isas[0], why);
 }
 
+/* What ALiBi multiplies the distance of a key with. */
+static double slope(const struct kernel *kernel, size_t head) {
+    size_t p = 1;
+    while (p * 2 <= kernel->heads)
+        p *= 2;
+    const double share =
+        head < p ? (double)(head + 1) / (double)p : (double)(2 * (head - p) + 1) / (double)(2 * p);
+    return kernel->alibi ? kernel->alibi_scale * exp2(-kernel->alibi_bias_max * share) : 0;
+}
+
 /* Head `head` of row `row`: the textbook's formula in double. */
 static void check_head(const struct subject *own, const struct task *task, const float *out,
                        size_t row, size_t head) {
@@ -329,7 +339,8 @@ static void check_head(const struct subject *own, const struct task *task, const
     const size_t first = first_key(kernel, task->pos + row);
     const float *q = own->q + row * q_width(kernel) + head * kernel->head_dim;
     double *weights = room(keys * sizeof *weights);
-    double most = -INFINITY, total = 0, size = 0;
+    const double bias = slope(kernel, head), cap = kernel->softcap;
+    double most = kernel->sinks ? (double)sinks[head] : -INFINITY, size = 0;
     for (size_t j = first; j < keys; j++) {
         double sum = 0, absolute = 0;
         for (size_t d = 0; d < kernel->head_dim; d++) {
@@ -338,10 +349,13 @@ static void check_head(const struct subject *own, const struct task *task, const
             sum += product;
             absolute += fabs(product);
         }
-        weights[j] = sum * kernel->scale;
+        const double score = sum * kernel->scale;
+        const double distance = (double)j - (double)(task->pos + row);
+        weights[j] = (cap > 0 ? cap * tanh(score / cap) : score) + bias * distance;
         most = fmax(most, weights[j]);
-        size = fmax(size, absolute * kernel->scale);
+        size = fmax(size, absolute * kernel->scale + fabs(bias * distance));
     }
+    double total = kernel->sinks ? exp((double)sinks[head] - most) : 0;
     for (size_t j = first; j < keys; j++)
         total += weights[j] = exp(weights[j] - most);
     for (size_t d = 0; d < kernel->v_head_dim; d++) {
@@ -627,6 +641,7 @@ static struct weights make_weights(const struct kernel *kernel) {
     }
     if (kernel->o_bias)
         made.bo = filled(inputs, 1);
+    made.sinks = sinks;
     if (kernel->qk_norm) { /* as many as any norm has */
         made.q_norm = filled(q_width(kernel), 1);
         made.k_norm = filled(k_width(kernel), 1);
