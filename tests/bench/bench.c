@@ -665,8 +665,8 @@ static void run_subject(const struct parts *parts) {
     const struct kernel *kernel = own.kernel;
     struct task list[TASKS];
     const size_t count = list_tasks(kernel, list);
-    const bool block =
-        kernel->capacity >= BLOCK_KEYS && (!options.only || strstr("block", options.only));
+    const bool block = kernel->capacity >= BLOCK_KEYS && !kernel->window &&
+                       (!options.only || strstr("block", options.only));
     size_t most = block ? BLOCK_ROWS : 0, keys = block ? BLOCK_KEYS : 0;
     size_t out = most * o_width(kernel);
     list_isas(&own);
