@@ -1,6 +1,6 @@
 -- Llama 3.2 1B: hidden_size 2048, num_attention_heads 32, num_key_value_heads 8, head_dim 64,
--- rope_theta 500000 and rope_scaling in its config.json. The model goes up to 131072 positions; 2048
--- are written.
+-- rope_theta 500000 and rope_scaling in its config.json. The model goes up to 131072 positions;
+-- 2048 are written.
 return {
   name = "llama_3_2_1b",
   d_model = 2048,

@@ -8,7 +8,8 @@ static uint64_t cpu[3];
 #ifdef __cplusplus
 extern "C"
 #endif
-void simulated(uint64_t *words);
+    void
+    simulated(uint64_t *words);
 void simulated(uint64_t *words) { memcpy(words, cpu, sizeof cpu); }
 
 #define SSE42 (1u << 20)

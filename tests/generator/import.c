@@ -333,7 +333,8 @@ Test(import, wrong_calls_are_refused) {
     expect_refusal(attnc("import", path, "--seq", "-5"), "--seq -5", "--seq '-5'");
     expect_refusal(attnc("import", path, "--seq", "99999999999999999999"), "--seq", "--seq");
     expect_refusal(attnc("import", path, "--seq", "1025"), "a table", "--seq 1025|1024 positions");
-    expect_refusal(attnc("import", path, "--isa", "avx3"), "--isa", "avx3|scalar, sse4.2, avx2, avx512");
+    expect_refusal(attnc("import", path, "--isa", "avx3"), "--isa",
+                   "avx3|scalar, sse4.2, avx2, avx512");
     expect_refusal(attnc("import", path, "--isa", ","), "--isa ,", "--isa ,");
     expect_refusal(attnc("import", path, "--json", "--seq", "8"), "--json", "does not take --seq");
     expect_refusal(attnc("import", path, "--json", "--isa", "avx2"), "--json", "not take --isa");
