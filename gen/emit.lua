@@ -232,8 +232,7 @@ local function mark(kind, shape)
         shape.head_dim, shape.v_head_dim, float_text(turned.theta), turned.rotary_dim,
         turned.layout, tostring(shape.qkv_bias), tostring(shape.o_bias) }
     for _, more in ipairs { turned.scaling or false, turned.offset or false,
-        kind == "weights" and shape.qk_norm or false,
-        kind == "weights" and shape.sinks and "sinks" or false } do
+        shape.qk_norm or false, kind == "weights" and shape.sinks and "sinks" or false } do
         facts[#facts + 1] = more and spec.literal(more) or nil
     end
     return attnc.sha256(table.concat(facts, " ")):sub(1, 16)

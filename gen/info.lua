@@ -105,6 +105,11 @@ function info.text(shape)
         biases[#biases + 1] = shape.o_bias and "output" or nil
         add("  weights %s, bias on %s", shape.weights_layout,
             #biases > 0 and table.concat(biases, ", ") or "nothing")
+        local norm = shape.qk_norm
+        if norm then
+            add("  %s of q and k %s, eps %.9g, %s", norm.type, norm.width == "full"
+                and "over all heads" or "per head", norm.eps, (norm.order:gsub("_", " ")))
+        end
     end
 
     for _, id in ipairs(shape.isa) do

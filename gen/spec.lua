@@ -874,7 +874,8 @@ function spec.help()
     local later = { "\nNot supported yet, and refused:\n" }
     local function add(rows, indent, prefix)
         for _, each in ipairs(rows) do
-            local name = ("%s%-" .. 16 - #indent .. "s"):format(indent, each.name)
+            local gap = math.max(1, 16 - #indent - #each.name)
+            local name = indent .. each.name .. (" "):rep(gap)
             if each.kind == "unbuilt" then
                 later[#later + 1] = ("%-16s%s"):format(prefix .. each.name, each.meaning)
             else

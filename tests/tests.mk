@@ -15,7 +15,7 @@ all_specs := $(sort $(wildcard specs/*.lua tests/specs/*.lua))
 
 # Whatever sets a spec asks for, these are tested too: all that can run on x86-64, of the shipped
 # specs and of those that the foreign suite compares with.
-FOREIGN_SPECS ?= specs/stories260k.lua $(patsubst %,tests/specs/t_%.lua,vdim mqa13 max1025 dim3)
+FOREIGN_SPECS ?= specs/stories260k.lua $(patsubst %,tests/specs/t_%.lua,vdim mqa13 max1025 dim3 norm_layer)
 native_sets := scalar_unfused,scalar,sse4.2,avx2,avx512
 isas_of = $(if $(filter specs/%.lua $(FOREIGN_SPECS),$(1)),--isa $(native_sets))
 SPECS ?= $(or $(SPEC),$(all_specs))

@@ -104,7 +104,7 @@ static count attention_fmas(const struct kernel *kernel, size_t pos, size_t n, s
     for (size_t first = 0; first < rows; first += plan.query_rows) {
         const size_t chunk = smaller(plan.query_rows, rows - first);
         for (size_t block = 0; block < held; block += BLOCK) {
-            size_t limit[MOST_ROWS], step;
+            size_t limit[MOST_ROWS] = {0}, step;
             for (size_t r = 0; r < chunk; r++) {
                 const size_t end = kernel->causal ? pos + (first + r) / group + 1 : held;
                 limit[r] = smaller(end < block ? 0 : smaller(end, held) - block, BLOCK);

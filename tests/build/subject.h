@@ -63,6 +63,14 @@ static void *packed_weights(void) {
 #if SIZE(O_BIAS)
     source.bo = numbers(X_ROW, 1.0f, 8);
 #endif
+#if SIZE(QK_NORM) /* only there if there is one; as many numbers as any norm has */
+    source.q_norm = numbers(Q_ROW, 1.0f, 9);
+    source.k_norm = numbers(K_ROW, 1.0f, 10);
+#endif
+#if SIZE(QK_NORM_BIAS)
+    source.q_norm_bias = numbers(Q_ROW, 1.0f, 11);
+    source.k_norm_bias = numbers(K_ROW, 1.0f, 12);
+#endif
     need(KERNEL(pack_weights)(&source, packed) == 0, "pack_weights");
     return packed;
 }

@@ -303,10 +303,10 @@ Test(files, every_shape_of_spec_survives_the_round_trip) {
         "qk_norm={type='rmsnorm', width='full', unit_offset=true}",
         "qk_norm={type='layernorm', bias=true, weights='per_head', order='after_rope', eps=0.5}",
         "rope={offset=3, scaling={type='linear', factor=2}}",
-        "rope={scaling={type='yarn', factor=4, mscale=1, mscale_all_dim=0.5, "
-        "original_max_position_embeddings=8, truncate=false}}",
-        "rope={scaling={type='longrope', factor=4, original_max_position_embeddings=8, "
-        "short_factor={1, 1.5}, long_factor={2, 3}}}",
+        ("rope={scaling={type='yarn', factor=4, mscale=1, mscale_all_dim=0.5, "
+         "original_max_position_embeddings=8, truncate=false}}"),
+        ("rope={scaling={type='longrope', factor=4, original_max_position_embeddings=8, "
+         "short_factor={1, 1.5}, long_factor={2, 3}}}"),
     };
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
         write_text("spec.lua", "return { name = 'tiny', heads = 4, kv_heads = 1, head_dim = 4,\n"
