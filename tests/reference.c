@@ -141,7 +141,8 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
         struct bounded total = {0, 0};
         if (kernel->sinks) { /* every block scales it */
             const double scaling = square(5 * U * sink->value);
-            total = rounded(sink->value, sink->squares + scaling * (double)(end / BLOCK + 1), 0);
+            const size_t blocks = end / BLOCK + 1;
+            total = rounded(sink->value, sink->squares + scaling * (double)blocks, 0);
         }
         memset(sums, 0, v_dim * sizeof *sums);
         for (size_t j = first; j < end; j++) {
