@@ -33,14 +33,20 @@ end
 
 local LOG2_E = 1.44269504088896340736
 
+-- The greatest power of two within a count of heads.
+local function power_within(heads)
+    local p = 1
+    while p * 2 <= heads do
+        p = p * 2
+    end
+    return p
+end
+
 -- The slopes of ALiBi (Press et al., Train Short, Test Long, 2022) times log2 e, as C literals:
 -- 2^(-bias_max k / p) for k = 1 .. p, the greatest power of two of heads; the other heads take
 -- every second one of those for 2 p, from the first on.
 local function alibi_slopes(shape)
-    local list, p = {}, 1
-    while p * 2 <= shape.heads do
-        p = p * 2
-    end
+    local list, p = {}, power_within(shape.heads)
     for head = 0, shape.heads - 1 do
         local share = head < p and (head + 1) / p or (2 * (head - p) + 1) / (2 * p)
         local power = -shape.alibi.bias_max * share
@@ -53,10 +59,7 @@ end
 
 -- The slopes as formulas, for the header.
 local function alibi_text(shape)
-    local alibi, p = shape.alibi, 1
-    while p * 2 <= shape.heads do
-        p = p * 2
-    end
+    local alibi, p = shape.alibi, power_within(shape.heads)
     local times = alibi.scale ~= 1.0 and ("%.9g * "):format(alibi.scale) or ""
     local text = ("\n *             %s2^(-%.9g (h + 1) / %d)"):format(times, alibi.bias_max, p)
     if p < shape.heads then
@@ -205,7 +208,9 @@ local function manifest(shape, env, origin, files)
             tiles[index] = { rows = rows, wide = own.wide[rows], narrow = own.narrow[rows],
                 decode_only = own.decode_only[rows] or false }
         end
+        -- exp2: five steps of a polynomial, and one more where 2^n is a product
         sets[#sets + 1] = { isa = isa.id, lanes = isa.lanes, panel = plan.PANEL, tiles = tiles,
+            exp2_fmas = isa.ops.scale_unless_below and 5 or 6,
             query_rows = own.query_rows, unroll = own.unroll, reasons = own.reasons }
     end
     for _, file in ipairs(files) do

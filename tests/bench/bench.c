@@ -577,10 +577,13 @@ static void run_blocks(struct subject *own) { /* its memory holds BLOCK_ROWS and
         if (!vectors_of(own->isas[i]) || kernel->use_isa(own->isas[i]) != OK)
             continue;
         field->count = 0;
-        kernel->cache_reset(own->cache);
-        kernel->cache_append(own->cache, 0, wanted, own->k, own->v);
+        if (kernel->cache_reset(own->cache) != OK ||
+            kernel->cache_append(own->cache, 0, wanted, own->k, own->v) != OK)
+            fail(kernel->name, "the cache cannot be filled");
         task.n = own->parts->attend_block(BLOCK_ROWS, own->q, (const float *)own->cache + 16,
                                           own->out, own->scratch);
+        if (task.n == 0) /* a group of heads has more rows than go together */
+            continue;
         task.flops = 2 * (double)(task.n * wanted * (kernel->head_dim + kernel->v_head_dim));
         enter(field, contender(run_block, own, &task, own->isas[i]));
         const bool alone = softmax_of(own->parts, own->isas[i]) != NULL;

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static _Noreturn void fail(const char *what) {
     fprintf(stderr, "plans: %s\n", what);
@@ -35,9 +34,8 @@ int main(int argc, char **argv) {
         const json_t *tiles = json_object_get(set, "tiles");
         if (!isa || !json_array_size(tiles))
             fail("the manifest's plan lacks 'isa' or 'tiles'");
-        /* exp2: five steps of a polynomial, and one more where 2^n is a product */
-        printf("{\"%s\", %llu, %llu, %llu, %d, %zu, {", isa, number(set, "lanes"),
-               number(set, "query_rows"), number(set, "panel"), strcmp(isa, "avx512") == 0 ? 5 : 6,
+        printf("{\"%s\", %llu, %llu, %llu, %llu, %zu, {", isa, number(set, "lanes"),
+               number(set, "query_rows"), number(set, "panel"), number(set, "exp2_fmas"),
                json_array_size(tiles));
         json_array_foreach(tiles, j, tile) {
             /* a tile for decode alone takes whole key tiles */
