@@ -361,6 +361,9 @@ $     if rows > 1 then
 $     edge(0, function(i) return (i > 0 and ("from[%d] <= j && "):format(i) or "") .. ("j < limit[%d]"):format(i) end)
     }
 $     end
+$     if lines then
+    next += (uintptr_t)j * ${lines * 64};
+$     end
 $   else
     int j = 0;
 $   end
@@ -438,6 +441,9 @@ $ local function panel_start(panel, first) -- the text of a panel's key `first`
 $   local text = panel.offset > 0 and ("v + (size_t)block_keys * %d"):format(panel.offset) or "v"
 $   return first and ("%s + (size_t)%s * %d"):format(text, first, panel.width) or text
 $ end
+$ local function within_chunk(key) -- the text of a key's number in the chunk from j on
+$   return ("%s < j ? 0 : %s - j < %d ? %s - j : %d"):format(key, key, CHUNK, key, CHUNK)
+$ end
 $ local tile_counts = {} -- row counts of the tiles that share keys, falling
 $ for _, rows in ipairs(own.rows) do
 $   if not own.decode_only[rows] then tile_counts[#tile_counts + 1] = rows end
@@ -511,16 +517,13 @@ $     else
     for (int j = ${start}; j < keys; j += ${CHUNK}) {
         static const float one[${rows}] = {${each(rows, function() return "1.0f" end)}};
         const float *const factor = j == ${start} ? decay : one;
-$       if windowed then
-        int since[${rows}], seen[${rows}];
-        for (int i = 0; i < ${rows}; i++) {
-            since[i] = from[i] < j ? 0 : from[i] - j < ${CHUNK} ? from[i] - j : ${CHUNK};
-            seen[i] = limit[i] < j ? 0 : limit[i] - j < ${CHUNK} ? limit[i] - j : ${CHUNK};
-        }
-$       else
         int seen[${rows}];
         for (int i = 0; i < ${rows}; i++)
-            seen[i] = limit[i] < j ? 0 : limit[i] - j < ${CHUNK} ? limit[i] - j : ${CHUNK};
+            seen[i] = ${within_chunk("limit[i]")};
+$       if windowed then
+        int since[${rows}];
+        for (int i = 0; i < ${rows}; i++)
+            since[i] = ${within_chunk("from[i]")};
 $       end
 $       for _, call in ipairs(alone_values[rows][number]) do
         ${id}_${call.tile}(${at("s + j", call.row * STRIDE)}, ${at(panel_start(panel, "j"), call.column)}, ${at("o", call.row * layout.value_width + panel.offset + call.column)},
