@@ -98,6 +98,21 @@ local function title(shape)
         shape.exact and "exactly" or "up to", shape.capacity, plan.features(shape))
 end
 
+-- The templates of the header, an instruction set's kernels and the dispatcher, in the order of the
+-- written files.
+local header_parts = { "conventions", "macros", "functions" }
+local kernel_parts = { "names", "exp", "attention", "projection", "rope", "norm", "table" }
+local dispatch_parts = { "choice", "attention", "layer" }
+
+-- What all templates of a folder give, one after the other.
+local function parts_of(folder, names, env)
+    local texts = {}
+    for index, name in ipairs(names) do
+        texts[index] = run(folder .. "/" .. name, env)
+    end
+    return table.concat(texts)
+end
+
 local function kernel_text(shape, env, isa)
     local id = shape.name .. "_" .. isa.symbol
     local own = common_environment(shape)
@@ -113,7 +128,8 @@ local function kernel_text(shape, env, isa)
             return words[key] or _G[key]
         end,
     })
-    local kernel = run("kernel", own) -- first: it decides which functions stand before it
+    -- first: they decide which functions stand before them
+    local kernel = parts_of("kernel", kernel_parts, own)
     own.functions = written()
     return ('#include "%s.h"\n'):format(shape.name) .. run("internal", env)
         .. run("vocabulary", own) .. kernel
@@ -259,12 +275,12 @@ function emit.files(shape, origin)
     env.most_bytes = math.max(memory.cache_bytes, memory.weights_bytes,
         memory.layer_bytes + memory.all_heads_bytes + plan.MAX_THREADS * memory.thread_bytes)
     local name = shape.name
-    local header, parts = run("header", env), {}
+    local header, parts = parts_of("header", header_parts, env), {}
     for index, isa in ipairs(env.isas) do
         parts[index] = kernel_text(shape, env, isa)
     end
     local dispatch = ('#include "%s.h"\n'):format(name)
-        .. run("internal", env) .. run("dispatch", env)
+        .. run("internal", env) .. parts_of("dispatch", dispatch_parts, env)
     local files = {}
     local function add(file, text)
         files[#files + 1] = { name = file, text = text }
