@@ -92,6 +92,9 @@ end
 local function title(shape)
     local kind = shape.kv_heads == shape.heads and "multi-head attention"
         or shape.kv_heads == 1 and "multi-query attention" or "grouped-query attention"
+    if shape.block then
+        kind = "transformer block with " .. kind
+    end
     return ("%s: %s, %d query heads, %d KV heads, head_dim %d%s, %s %d positions%s"):format(
         shape.name, kind, shape.heads, shape.kv_heads, shape.head_dim,
         shape.v_head_dim ~= shape.head_dim and (" (values %d)"):format(shape.v_head_dim) or "",
@@ -101,8 +104,9 @@ end
 -- The templates of the header, an instruction set's kernels and the dispatcher, in the order of the
 -- written files.
 local header_parts = { "conventions", "macros", "functions" }
-local kernel_parts = { "names", "exp", "attention", "projection", "rope", "norm", "table" }
-local dispatch_parts = { "choice", "attention", "layer" }
+local kernel_parts = { "names", "exp", "attention", "activation", "projection", "rope", "norm",
+    "table" }
+local dispatch_parts = { "choice", "attention", "feed_forward", "layer", "block" }
 
 -- What all templates of a folder give, one after the other.
 local function parts_of(folder, names, env)
@@ -253,7 +257,8 @@ local function mark(kind, shape)
         shape.head_dim, shape.v_head_dim, float_text(turned.theta), turned.rotary_dim,
         turned.layout, tostring(shape.qkv_bias), tostring(shape.o_bias) }
     for _, more in ipairs { turned.scaling or false, turned.offset or false,
-        shape.qk_norm or false, kind == "weights" and shape.sinks and "sinks" or false } do
+        shape.qk_norm or false, kind ~= "cache" and shape.sinks and "sinks" or false,
+        kind == "block" and shape.block or false } do
         facts[#facts + 1] = more and spec.literal(more) or nil
     end
     return attnc.sha256(table.concat(facts, " ")):sub(1, 16)
@@ -262,7 +267,8 @@ end
 function emit.files(shape, origin)
     local env = common_environment(shape)
     env.title = title(shape)
-    env.mark = { cache = mark("cache", shape), weights = mark("weights", shape) }
+    env.mark = { cache = mark("cache", shape), weights = mark("weights", shape),
+        block = shape.block and mark("block", shape) }
     env.single_file = origin.single_file
     env.extra_parameters = shape.sinks and "const float *sinks, " or "" -- of the attention calls
     env.alibi_text = shape.alibi and alibi_text(shape)
@@ -273,6 +279,7 @@ function emit.files(shape, origin)
     end
     env.panel_widths = table.concat(widths, ", ")
     env.most_bytes = math.max(memory.cache_bytes, memory.weights_bytes,
+        memory.block_weights_bytes or 0,
         memory.layer_bytes + memory.all_heads_bytes + plan.MAX_THREADS * memory.thread_bytes)
     local name = shape.name
     local header, parts = parts_of("header", header_parts, env), {}

@@ -87,7 +87,7 @@ function info.text(shape)
     local function row(name, amount, note)
         add("  %-26s %18d  %s", name, amount, note or "")
     end
-    local layer = shape.emit == "layer"
+    local layer = shape.emit ~= "attention"
 
     add("%s: %s, %s%s", shape.name,
         layer and "attention layer with projections" or "attention on given q, k and v",

@@ -357,48 +357,73 @@ static int cache_attention(const void *cache, size_t pos, size_t n, const float 
     return status;
 }
 
+/* The arrays of a layer's weights, as pointers' texts. */
+static void weights_pointers(const struct weights *given, uint64_t pointers[ARRAYS]) {
+    const size_t inputs = described.d_model, q = q_width(), k = k_width(), v = v_width();
+    const size_t q_norm = norm_size(&described, described.heads);
+    const size_t k_norm = norm_size(&described, described.kv_heads);
+    const size_t counts[ARRAYS] = {q * inputs, k * inputs, v * inputs, out_width() * inputs,
+                                   q,          k,          v,          inputs,
+                                   q_norm,     k_norm,     q_norm,     k_norm,
+                                   described.heads};
+    const float *(*const all)[ARRAYS] = (const float *(*)[ARRAYS])given;
+    for (size_t i = 0; i < ARRAYS; i++)
+        pointers[i] = pointer(FLOATS, (*all)[i], counts[i] * sizeof(float), true);
+}
+
 static int pack_weights(const struct weights *source, void *weights) {
     static const struct weights none;
-    const struct weights *given = source ? source : &none;
-    const size_t inputs = described.d_model * sizeof(float);
-    const size_t q_norm = norm_size(&described, described.heads) * sizeof(float);
-    const size_t k_norm = norm_size(&described, described.kv_heads) * sizeof(float);
+    uint64_t pointers[ARRAYS];
     pthread_mutex_lock(&turn);
-    const uint64_t pointers[] = {
-        pointer(FLOATS, given->wq, q_width() * inputs, true),
-        pointer(FLOATS, given->wk, k_width() * inputs, true),
-        pointer(FLOATS, given->wv, v_width() * inputs, true),
-        pointer(FLOATS, given->wo, out_width() * inputs, true),
-        pointer(FLOATS, given->bq, q_width() * sizeof(float), true),
-        pointer(FLOATS, given->bk, k_width() * sizeof(float), true),
-        pointer(FLOATS, given->bv, v_width() * sizeof(float), true),
-        pointer(FLOATS, given->bo, inputs, true),
-        pointer(FLOATS, given->q_norm, q_norm, true),
-        pointer(FLOATS, given->k_norm, k_norm, true),
-        pointer(FLOATS, given->q_norm_bias, q_norm, true),
-        pointer(FLOATS, given->k_norm_bias, k_norm, true),
-        pointer(FLOATS, given->sinks, described.heads * sizeof(float), true),
-        pointer(MEMORY, weights, described.weights_bytes, false)};
+    weights_pointers(source ? source : &none, pointers);
+    const uint64_t packed = pointer(MEMORY, weights, described.weights_bytes, false);
     put_buffers(PACK_WEIGHTS);
     for (size_t i = 0; i < ARRAYS; i++)
         put_number(to, pointers[i]);
     put_number(to, source != NULL);
-    put_number(to, pointers[ARRAYS]);
+    put_number(to, packed);
     const int status = get_status();
     pthread_mutex_unlock(&turn);
     return status;
 }
 
-static int layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
-                 void *scratch, const struct pool *pool) {
+static int pack_block_weights(const struct weights *attention, const struct block_weights *source,
+                              void *weights) {
+    static const struct weights none;
+    static const struct block_weights no_block;
+    const struct block_weights *given = source ? source : &no_block;
+    const float *(*const all)[BLOCK_ARRAYS] = (const float *(*)[BLOCK_ARRAYS])given;
+    uint64_t pointers[ARRAYS + BLOCK_ARRAYS];
+    size_t shapes[BLOCK_ARRAYS][2];
+    pthread_mutex_lock(&turn);
+    block_shapes(&described, shapes);
+    weights_pointers(attention ? attention : &none, pointers);
+    for (size_t i = 0; i < BLOCK_ARRAYS; i++)
+        pointers[ARRAYS + i] =
+            pointer(FLOATS, (*all)[i],
+                    (shapes[i][0] ? shapes[i][0] : 1) * shapes[i][1] * sizeof(float), true);
+    const uint64_t packed = pointer(MEMORY, weights, described.block->weights_bytes, false);
+    put_buffers(PACK_BLOCK_WEIGHTS);
+    for (size_t i = 0; i < ARRAYS + BLOCK_ARRAYS; i++)
+        put_number(to, pointers[i]);
+    put_number(to, source != NULL);
+    put_number(to, packed);
+    const int status = get_status();
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
+static int call_layer(enum request request, const void *weights, void *cache, size_t pos, size_t n,
+                      const float *x, float *y, void *scratch, const struct pool *pool) {
+    const size_t whole = described.block ? described.block->weights_bytes : 0;
     const size_t threads = threads_of(pool);
     const size_t bytes = cache ? cache_scratch_bytes(threads) : scratch_bytes(threads);
     pthread_mutex_lock(&turn);
     const uint64_t pointers[] = {
-        pointer(MEMORY, weights, described.weights_bytes, true),
+        pointer(MEMORY, weights, request == LAYER ? described.weights_bytes : whole, true),
         pointer(MEMORY, cache, described.cache_bytes, false), rows(x, n, described.d_model, true),
         rows(y, n, described.d_model, false), pointer(SCRATCH, scratch, bytes, false)};
-    put_buffers(LAYER);
+    put_buffers(request);
     put_number(to, pointers[0]);
     put_number(to, pointers[1]);
     put_number(to, pos);
@@ -409,6 +434,16 @@ static int layer(const void *weights, void *cache, size_t pos, size_t n, const f
     const int status = get_status();
     pthread_mutex_unlock(&turn);
     return status;
+}
+
+static int layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
+                 void *scratch, const struct pool *pool) {
+    return call_layer(LAYER, weights, cache, pos, n, x, y, scratch, pool);
+}
+
+static int block_call(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+                      float *y, void *scratch, const struct pool *pool) {
+    return call_layer(BLOCK_CALL, weights, cache, pos, n, x, y, scratch, pool);
 }
 
 static const char *isa(void) {
@@ -501,6 +536,9 @@ static void take_numbers(const struct kernel *twin) {
     described.rope_offset = twin->rope_offset;
     described.scaling = twin->scaling;
     described.qk_norm = twin->qk_norm;
+    described.block = twin->block;
+    described.pack_block_weights = twin->block ? pack_block_weights : NULL;
+    described.block_call = twin->block ? block_call : NULL;
     described.cache_reset_long = twin->cache_reset_long ? cache_reset_long : NULL;
 }
 

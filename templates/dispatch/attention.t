@@ -1,5 +1,5 @@
 $ -- Attention on given q, k and v, directly or from a cache: checks arguments, cuts a call into tasks.
-$ local layer = shape.emit == "layer"
+$ local layer = shape.emit ~= "attention"
 
 /* ---- tasks ---- */
 
@@ -51,6 +51,12 @@ $ if layer then
     const float *weights, *x; /* of a projection: n rows */
     size_t n;
     float *q_rows, *k_rows, *v_rows, *y; /* its targets; NULL: not wanted */
+$ if shape.block then
+    /* Rows of a block's chunk: x; the input of attention or feed-forward; what these two give; the sums, in
+     * y; and the feed-forward's inner values. */
+    const float *residual;
+    float *normed, *part, *sum, *inner;
+$ end
 $ end
 $ if rope_switches then
     int is_long; /* turn as a long sequence */

@@ -1,17 +1,21 @@
 $ -- The layer: packed weights, projections around attention.
-$ if shape.emit == "layer" then
-$ local w = memory.weight_offsets
+$ if shape.emit ~= "attention" then
+$ local w, block = memory.weight_offsets, shape.block
+$ local gated = block and block.gated
 
 /* ---- layer ---- */
 
 static const uint64_t ${name}_weights_mark = UINT64_C(0x${mark.weights});
+$ if block then
+static const uint64_t ${name}_block_mark = UINT64_C(0x${mark.block});
+$ end
 
 /* Packs `columns` outputs of `depth` inputs: panels of ${plan.PANEL} columns, each with its bias (if `has_bias`)
- * and then [depth][${plan.PANEL}]; columns past the last are zero. */
+ * and then [depth][${plan.PANEL}]; columns past the last are zero.${gated and " `gap` floats are left between panels." or ""} */
 static void ${name}_pack_matrix(const float *w, const float *bias, int has_bias, size_t columns,
-    size_t depth, float *packed)
+    size_t depth, float *packed${gated and ", size_t gap" or ""})
 {
-    for (size_t first = 0; first < columns; first += ${plan.PANEL})
+    for (size_t first = 0; first < columns; first += ${plan.PANEL}${gated and ", packed += gap" or ""})
         for (size_t row = has_bias ? 0 : 1; row <= depth; row++, packed += ${plan.PANEL})
             for (size_t c = 0; c < ${plan.PANEL}; c++) {
                 const size_t column = first + c;
@@ -28,7 +32,7 @@ $ end
             }
 }
 
-$ if shape.qk_norm then
+$ if shape.qk_norm or block then
 /* Packs `count` vectors of `width` parameters, each padded with zeros to ${plan.VALUE_PAD}. Adds `more` to each:
  * -0 changes none. */
 static void ${name}_pack_norm(const float *from, float more, size_t count, size_t width, float *packed)
@@ -69,11 +73,12 @@ $ end
     if (!${name}_aligned(weights))
         return ${NAME}_ERROR_ALIGN;
 $ local function bias(which, on) return on and "source->" .. which or "NULL" end
+$ local no_gap = gated and ", 0" or ""
 $ local b, bo = shape.qkv_bias and 1 or 0, shape.o_bias and 1 or 0
-    ${name}_pack_matrix(source->wq, ${bias("bq", shape.qkv_bias)}, ${b}, ${layout.q_width}, ${NAME}_D_MODEL, packed);
-    ${name}_pack_matrix(source->wk, ${bias("bk", shape.qkv_bias)}, ${b}, ${layout.k_width}, ${NAME}_D_MODEL, packed + ${w.wk});
-    ${name}_pack_matrix(source->wv, ${bias("bv", shape.qkv_bias)}, ${b}, ${layout.v_width}, ${NAME}_D_MODEL, packed + ${w.wv});
-    ${name}_pack_matrix(source->wo, ${bias("bo", shape.o_bias)}, ${bo}, ${NAME}_D_MODEL, ${layout.o_width}, packed + ${w.wo});
+    ${name}_pack_matrix(source->wq, ${bias("bq", shape.qkv_bias)}, ${b}, ${layout.q_width}, ${NAME}_D_MODEL, packed${no_gap});
+    ${name}_pack_matrix(source->wk, ${bias("bk", shape.qkv_bias)}, ${b}, ${layout.k_width}, ${NAME}_D_MODEL, packed + ${w.wk}${no_gap});
+    ${name}_pack_matrix(source->wv, ${bias("bv", shape.qkv_bias)}, ${b}, ${layout.v_width}, ${NAME}_D_MODEL, packed + ${w.wv}${no_gap});
+    ${name}_pack_matrix(source->wo, ${bias("bo", shape.o_bias)}, ${bo}, ${NAME}_D_MODEL, ${layout.o_width}, packed + ${w.wo}${no_gap});
 $ for _, which in ipairs(shape.qk_norm and { "q_norm", "k_norm" } or {}) do
 $   local packed = layout[which]
     ${name}_pack_norm(source->${which}, ${shape.qk_norm.unit_offset and "1.0f" or "-0.0f"}, ${packed.count}, ${packed.width}, packed + ${w[which]});
@@ -139,9 +144,16 @@ $   if after then norms() end
 }
 $ end
 
+$ if block then
+/* The layer, or (`whole`) the block. */
+static int ${name}_run_layer(int whole, const void *weights, void *cache, size_t pos, size_t n, const float *x,
+    float *y, void *scratch, const ${name}_pool *pool)
+{
+$ else
 int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
     void *scratch, const ${name}_pool *pool)
 {
+$ end
     const ${name}_kernels *const kernels = ${name}_kernels_here();
     const size_t step = ${layout.layer_rows};
     ${name}_job job;
@@ -174,6 +186,13 @@ $ end
     memcpy(&mark, weights, sizeof mark);
     if (mark != ${name}_weights_mark)
         return ${NAME}_ERROR_WEIGHTS;
+$ if block then
+    if (whole) {
+        memcpy(&mark, (const char *)weights + ${NAME}_WEIGHTS_BYTES, sizeof mark);
+        if (mark != ${name}_block_mark)
+            return ${NAME}_ERROR_WEIGHTS;
+    }
+$ end
     status = ${name}_check_run(kernels, scratch, pool);
     if (status != ${NAME}_OK)
         return status;
@@ -188,6 +207,11 @@ $ end
     job.threads = ${name}_threads(pool);
     job.weights = (const float *)weights + ${NAME}_ALIGN / sizeof(float);
     job.scratch = (float *)scratch + ${NAME}_LAYER_BYTES / sizeof(float);
+$ if block then
+    job.inner = q_rows;
+    job.normed = job.inner + step * ${math.max(layout.q_width + layout.k_width + layout.v_width + layout.o_width, block.ffn)};
+    job.part = job.normed + step * ${NAME}_D_MODEL;
+$ end
     if (cache != NULL) {
         job.kv = (float *)cache + ${NAME}_ALIGN / sizeof(float);
     } else {
@@ -204,6 +228,10 @@ $ end
     for (size_t first = 0; first < n; first += step) {
         job.x = x + first * ${NAME}_D_MODEL;
         job.n = n - first < step ? n - first : step;
+$ if block then
+        if (whole)
+            ${name}_enter(pool, &job);
+$ end
         job.q_rows = n <= step ? q_rows : NULL;
         job.k_rows = k_rows;
         job.v_rows = v_rows;
@@ -227,6 +255,10 @@ $ end
         job.pos = pos + first;
         if (n > step) {
             job.x = x + first * ${NAME}_D_MODEL;
+$ if block then
+            if (whole)
+                ${name}_enter(pool, &job);
+$ end
             job.q_rows = q_rows;
             ${name}_run(pool, ${name}_project_task, &job);
 $ if shape.rope or shape.qk_norm then
@@ -240,9 +272,18 @@ $ end
         ${name}_run(pool, ${name}_attend_task, &job);
         job.q_rows = NULL;
         job.x = o_rows;
+$ if block then
+        job.sum = y + first * ${NAME}_D_MODEL;
+        job.y = whole ? job.part : job.sum;
+$ else
         job.y = y + first * ${NAME}_D_MODEL;
+$ end
         ${name}_run(pool, ${name}_project_task, &job);
         job.y = NULL;
+$ if block then
+        if (whole)
+            ${name}_leave(pool, &job);
+$ end
     }
     return ${NAME}_OK;
 }

@@ -1,5 +1,5 @@
 $ -- Rows times packed weights.
-$ if shape.emit == "layer" then
+$ if shape.emit ~= "attention" then
 $   local PANEL = plan.PANEL
 $   local written = {}
 $   -- Tiles of several rows prefetch a line of the next panel every 8 steps.
@@ -57,8 +57,10 @@ $     end
 }
 $     return id_tile
 $   end
-$   local function project(which, depth, bias)
-$     local calls = {}
+$   -- act: "act", or "gate": then a panel of gate columns comes before each panel.
+$   local function project(which, depth, bias, act)
+$     local calls, half = {}, PANEL * (depth + (bias and 1 or 0)) -- floats of one panel
+$     local panel_floats = act == "gate" and 2 * half or half
 $     for _, rows in ipairs(own.project_counts) do
 $       calls[#calls + 1] = { rows = rows, tile = project_tile(rows, depth, bias), step = own.project_vectors[rows] * W }
 $     end
@@ -67,13 +69,16 @@ static ${ID}_CODE void ${id}_${which}(const float *x, size_t n, const float *w, 
                          size_t count, float *y)
 {
     float edge[${own.project_counts[1] * PANEL}]; /* of the last panel, where it has fewer columns */
+$     if act == "gate" then
+    float gate[${own.project_counts[1] * PANEL}];
+$     end
     for (size_t panel = first; panel < first + count; panel++) {
-        const float *const panel_w = w + panel * ${PANEL * (depth + (bias and 1 or 0))};
+        const float *const panel_w = w + panel * ${panel_floats};
         const size_t width = columns - panel * ${PANEL} < ${PANEL} ? columns - panel * ${PANEL} : ${PANEL};
         size_t rows;
 $     if reads_ahead(own.project_counts[1], depth) then
-        uintptr_t next = (uintptr_t)panel_w + ${PANEL * (depth + (bias and 1 or 0)) * 4}; /* the next panel */
-        const uintptr_t end = next + ${PANEL * (depth + (bias and 1 or 0)) * 4};
+        uintptr_t next = (uintptr_t)panel_w + ${panel_floats * 4}; /* the next panel */
+        const uintptr_t end = next + ${panel_floats * 4};
 $     end
         for (size_t i = 0; i < n; i += rows) {
             float *const target = y + i * columns + panel * ${PANEL};
@@ -86,17 +91,24 @@ $       else
             {
 $       end
                 rows = ${call.rows};
-$       for column = 0, PANEL - 1, call.step do
-                ${id}_${call.tile}(x + i * ${depth}, ${at("panel_w", column)}, ${at("tile", column)}, stride${reads_ahead(call.rows, depth) and ", next" or ""});
-$         if reads_ahead(call.rows, depth) then
+$       local function whole_tile(first, target, stride)
+$         for column = 0, PANEL - 1, call.step do
+                ${id}_${call.tile}(x + i * ${depth}, ${at("panel_w", first + column)}, ${at(target, column)}, ${stride}${reads_ahead(call.rows, depth) and ", next" or ""});
+$           if reads_ahead(call.rows, depth) then
             next += next < end ? ${depth // 8 * 64} : 0;
+$           end
 $         end
 $       end
+$       if act == "gate" then whole_tile(0, "gate", tostring(PANEL)) end
+$       whole_tile(act == "gate" and half or 0, "tile", "stride")
 $       if index < #calls then
             } else
 $       else
             }
 $       end
+$     end
+$     if act then
+            ${id}_activate(rows, tile, stride${act == "gate" and ", gate" or ""});
 $     end
             if (width < ${PANEL})
                 for (size_t r = 0; r < rows; r++)
@@ -107,4 +119,9 @@ $     end
 $   end
 $   project("project_in", shape.d_model, shape.qkv_bias)
 $   project("project_out", layout.o_width, shape.o_bias)
+$   if shape.block then
+$     local block = shape.block
+$     project("project_up", shape.d_model, block.bias, block.gated and "gate" or "act")
+$     project("project_down", block.ffn, block.bias)
+$   end
 $ end

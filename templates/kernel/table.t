@@ -5,7 +5,7 @@ const ${name}_kernels ${id}_kernels = {
     ${own.query_rows},
     ${id}_pack,
     ${id}_attend,
-$ if shape.emit == "layer" then
+$ if shape.emit ~= "attention" then
     ${id}_project_in,
     ${id}_project_out,
 $ end
@@ -15,6 +15,12 @@ $ if shape.qk_norm then
 $ end
 $ if shape.rope then
     ${id}_rotate,
+$ end
+$ if shape.block then
+    ${id}_project_up,
+    ${id}_project_down,
+    ${id}_norm,
+    ${id}_add,
 $ end
 };
 #if defined(__clang__)
