@@ -383,7 +383,8 @@ function plan.memory(shape)
         memory.weight_offsets = w
         memory.weights_bytes = plan.ALIGN + w.floats * 4
         if block then
-            memory.block_offsets, memory.block_weights_bytes = block_offsets(shape, layout, w.floats)
+            memory.block_offsets, memory.block_weights_bytes =
+                block_offsets(shape, layout, w.floats)
         end
     end
     -- Without a cache the packed keys and values lie in scratch: one KV head's at a time where a

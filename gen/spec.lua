@@ -162,7 +162,7 @@ spec.fields = {
             one_of("place", block_rules.places, '"pre"',
                 "where the norms stand: docs/conventions.md has the formulas", "norm_place"),
             ranged("integer", "parallel_norms", 1, 2, "parallel: 1",
-                "of place \"parallel\": the feed-forward's input has the attention's norm, or its own"),
+                "of \"parallel\": the feed-forward's input has attention's norm, or its own"),
             ranged("number", "eps", 1e-12, 1, "rmsnorm: 1e-6, layernorm: 1e-5",
                 "added to the mean square or variance",
                 "epsilon layer_norm_eps layer_norm_epsilon rms_norm_eps norm_eps"),
@@ -761,7 +761,8 @@ end
 
 --- raw: the value that the spec returned. source = {file = name for messages, text = the spec's
 -- text for line numbers or nil, set = {[path] = place} for what the command line gave or nil}.
--- Returns the shape (every field set, but rope, qk_norm, block and tile may be nil), or nil and a message.
+-- Returns the shape (every field set, but rope, qk_norm, block and tile may be nil), or nil and a
+-- message.
 function spec.check(raw, source)
     if type(raw) ~= "table" then
         return nil, ("%s: the spec returns %s; it must return one table of fields"):format(

@@ -221,12 +221,8 @@ static float horner(bool fused, const float *coefficients, size_t count, float x
 static float gelu_defined(bool fused, float x) {
     static const float over[] = {0x1p-1F, 0x1.bd89c2p-2F, 0x1.726d08p-3F, 0x1.465afap-5F,
                                  0x1.060f0ap-8F};
-    static const float under[] = {1,
-                                  0x1.ab0710p0F,
-                                  0x1.3152fep0F,
-                                  0x1.da59c4p-2F,
-                                  0x1.990e94p-4F,
-                                  0x1.486fe2p-7F};
+    static const float under[] = {
+        1, 0x1.ab0710p0F, 0x1.3152fep0F, 0x1.da59c4p-2F, 0x1.990e94p-4F, 0x1.486fe2p-7F};
     const float a = fminf(fabsf(x), 13), half = a * -0.5F, square = a * half;
     const float power = exp_defined(fused, square, multiply_add(fused, a, half, 0 - square));
     const float tail = horner(fused, over, 5, a) * -a / horner(fused, under, 6, a);

@@ -242,9 +242,12 @@ void block_shapes(const struct kernel *kernel, size_t shapes[BLOCK_ARRAYS][2]) {
     const size_t d = kernel->d_model, ffn = block->ffn;
     const bool norms[] = {block->attention_norm, block->attention_post_norm, block->ffn_norm,
                           block->ffn_post_norm};
-    const size_t matrices[][2] = {
-        {d, block->gated ? ffn : 0}, {d, ffn}, {ffn, d}, {0, block->gated && block->bias ? ffn : 0},
-        {0, block->bias ? ffn : 0},  {0, block->bias ? d : 0}};
+    const size_t matrices[][2] = {{d, block->gated ? ffn : 0},
+                                  {d, ffn},
+                                  {ffn, d},
+                                  {0, block->gated && block->bias ? ffn : 0},
+                                  {0, block->bias ? ffn : 0},
+                                  {0, block->bias ? d : 0}};
     memset(shapes, 0, BLOCK_ARRAYS * sizeof *shapes);
     for (size_t i = 0; i < 8; i++)
         shapes[i][1] = norms[i / 2] && (i % 2 == 0 || block->norm_bias) ? d : 0;
@@ -262,7 +265,9 @@ struct block_weights random_block_weights(const struct kernel *kernel, uint32_t 
             continue;
         float *array = make(count, sizeof *array);
         fill_mixed(array, count, seed + 100 + (uint32_t)i,
-                   inputs ? sqrtf(3.0F / (float)inputs) : i < 8 && i % 2 == 0 ? 2 : 1);
+                   inputs                ? sqrtf(3.0F / (float)inputs)
+                   : i < 8 && i % 2 == 0 ? 2
+                                         : 1);
         all[i] = array;
     }
     return made;
@@ -477,9 +482,9 @@ void run_layer(const struct problem *problem, const struct way *way, float *y) {
         float *x = input(way, problem->x + i * width, (end - i) * width, way->in_place);
         float *result = output(way, x, (end - i) * width);
         expect_ok(problem, way, problem->whole ? "block" : "layer",
-                  (problem->whole ? kernel->block_call : kernel->layer)(problem->packed, cache,
-                                                                        before + i, end - i, x, result,
-                                                                        scratch_memory, given));
+                  (problem->whole ? kernel->block_call
+                                  : kernel->layer)(problem->packed, cache, before + i, end - i, x,
+                                                   result, scratch_memory, given));
         memcpy(y + i * width, result, (end - i) * width * sizeof *y);
         guard_release(inner);
     }

@@ -270,8 +270,8 @@ static struct bounded norm_sum(const struct bounded *x, size_t count, bool squar
     return sum;
 }
 
-static void norm_vector(const struct norm *norm, const float *w, const float *bias,
-                        double product, struct bounded *x, size_t count) {
+static void norm_vector(const struct norm *norm, const float *w, const float *bias, double product,
+                        struct bounded *x, size_t count) {
     const double n = (double)count;
     /* The kernel takes off the mean twice: the error of the first one, whatever its size, is part
      * of the second. */
@@ -334,8 +334,8 @@ void reference_residual(const struct kernel *kernel, const struct bounded *x, st
 
 struct bounded reference_activation(const struct kernel *kernel, const char *act,
                                     struct bounded x) {
-    /* The largest relative error of each in U, measured over the floats, and what the rounding of the
-     * exponent makes of it: so much of the exponent, whose size grows where x falls. */
+    /* The largest relative error of each in U, measured over the floats, and what the rounding of
+     * the exponent makes of it: so much of the exponent, whose size grows where x falls. */
     const double apart = product_error(kernel) / U, v = x.value;
     double y, slope, own, share, exponent;
     if (strcmp(act, "relu") == 0 || strcmp(act, "relu2") == 0) {

@@ -53,8 +53,7 @@ void reference_feed_forward(const struct kernel *kernel, const struct block_weig
                             const struct bounded *x, size_t rows, struct bounded *y);
 
 /* The activation `act` of one number. */
-struct bounded reference_activation(const struct kernel *kernel, const char *act,
-                                    struct bounded x);
+struct bounded reference_activation(const struct kernel *kernel, const char *act, struct bounded x);
 
 /* What `count` floats are worth against the reference. */
 struct verdict {

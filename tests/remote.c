@@ -362,10 +362,9 @@ static void weights_pointers(const struct weights *given, uint64_t pointers[ARRA
     const size_t inputs = described.d_model, q = q_width(), k = k_width(), v = v_width();
     const size_t q_norm = norm_size(&described, described.heads);
     const size_t k_norm = norm_size(&described, described.kv_heads);
-    const size_t counts[ARRAYS] = {q * inputs, k * inputs, v * inputs, out_width() * inputs,
-                                   q,          k,          v,          inputs,
-                                   q_norm,     k_norm,     q_norm,     k_norm,
-                                   described.heads};
+    const size_t counts[ARRAYS] = {
+        q * inputs, k * inputs, v * inputs, out_width() * inputs, q, k, v, inputs, q_norm,
+        k_norm,     q_norm,     k_norm,     described.heads};
     const float *(*const all)[ARRAYS] = (const float *(*)[ARRAYS])given;
     for (size_t i = 0; i < ARRAYS; i++)
         pointers[i] = pointer(FLOATS, (*all)[i], counts[i] * sizeof(float), true);

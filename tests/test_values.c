@@ -101,8 +101,8 @@ static void spread_of_a_row(const struct kernel *kernel, bool whole) {
     struct problem problem = layer_problem(kernel, n, rows, &weights, NULL);
     if (whole) {
         const struct block_weights block = random_block_weights(kernel, 6);
-        problem = block_problem(kernel, n, rows, &weights, &block,
-                                pack_block(kernel, &weights, &block));
+        problem =
+            block_problem(kernel, n, rows, &weights, &block, pack_block(kernel, &weights, &block));
     } else {
         problem.packed = pack(kernel, &weights);
     }
@@ -162,8 +162,7 @@ static void activate(const struct kernel *kernel, const float *factors, size_t c
     run_layer(&problem, layer_fits(&problem, &DIRECT) ? &DIRECT : &CACHED, out);
     for (size_t j = 1; j < count; j++) {
         const float gated = block->gated ? in[0] : 1;
-        const float want =
-            definition_activation(is_fused(kernel), block->act, products[j]) * gated;
+        const float want = definition_activation(is_fused(kernel), block->act, products[j]) * gated;
         cr_assert(!isfinite(products[j]) || isfinite(want));
         y[j] = want;
     }
@@ -172,9 +171,8 @@ static void activate(const struct kernel *kernel, const float *factors, size_t c
         for (size_t k = 1; k < count; k++)
             alone = alone && (k == j || isfinite(y[k]));
         float got = out[j], want = (float)block->residual_multiplier * y[j];
-        cr_assert(!alone || same_float(got + 0.0F, want + 0.0F),
-                  "%s: %s(%a) gives %a, not %a", label(kernel), block->act, (double)products[j],
-                  (double)got, (double)want);
+        cr_assert(!alone || same_float(got + 0.0F, want + 0.0F), "%s: %s(%a) gives %a, not %a",
+                  label(kernel), block->act, (double)products[j], (double)got, (double)want);
     }
 }
 
@@ -222,8 +220,7 @@ Test(values, activations_by_formula) {
             if (!isfinite(x) || !isfinite(right.value) || fabs(right.value) > (double)FLT_MAX)
                 continue;
             cr_assert_leq(fabs((double)y - right.value), sqrt(right.squares) + 0x1p-149,
-                          "%s(%.9g) is %.9g, not %.9g", acts[a], (double)x, (double)y,
-                          right.value);
+                          "%s(%.9g) is %.9g, not %.9g", acts[a], (double)x, (double)y, right.value);
         }
     }
 }

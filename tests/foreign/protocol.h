@@ -37,7 +37,8 @@ enum request {
     CACHE_ATTENTION,
     PACK_WEIGHTS, /* the arrays, whether there is a source; weights */
     LAYER,
-    PACK_BLOCK_WEIGHTS, /* the attention's arrays, the block's, whether there is a source; weights */
+    PACK_BLOCK_WEIGHTS, /* the attention's arrays, the block's, whether there is a source; weights
+                         */
     BLOCK_CALL,         /* as LAYER */
     REQUESTS
 };

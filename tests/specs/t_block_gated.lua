@@ -1,4 +1,5 @@
--- A gated feed-forward with biases, norms with weights off by 1 and biases; on sets with and without fma.
+-- A gated feed-forward with biases, norms with weights off by 1 and biases; on sets with and
+-- without fma.
 return {
   name = "t_block_gated",
   d_model = 33,

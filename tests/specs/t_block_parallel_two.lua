@@ -1,5 +1,5 @@
--- Attention and feed-forward side by side, each on a norm of its own, as GPT-NeoX and Falcon 40B; exactly
--- so many positions.
+-- Attention and feed-forward side by side, each on a norm of its own, as GPT-NeoX and Falcon 40B;
+-- exactly so many positions.
 return {
   name = "t_block_parallel_two",
   d_model = 48,

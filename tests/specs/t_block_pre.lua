@@ -1,5 +1,5 @@
--- A pre-norm block with biases everywhere and a feed-forward that fills no panel; weights in_out, on
--- sets with and without fma.
+-- A pre-norm block with biases everywhere and a feed-forward that fills no panel; weights in_out,
+-- on sets with and without fma.
 return {
   name = "t_block_pre",
   d_model = 40,

@@ -1,5 +1,5 @@
--- Norms of each part's output before it is added, as OLMo 2, beside norms of q and k with another eps over
--- the same width, sinks, ALiBi and a multiplier; in_out.
+-- Norms of each part's output before it is added, as OLMo 2, beside norms of q and k with another
+-- eps over the same width, sinks, ALiBi and a multiplier; in_out.
 return {
   name = "t_block_res_post",
   d_model = 32,
