@@ -252,8 +252,10 @@ local function mark(kind, shape)
     local facts = { kind, "layout 1", shape.capacity, shape.d_model, shape.heads, shape.kv_heads,
         shape.head_dim, shape.v_head_dim, float_text(turned.theta), turned.rotary_dim,
         turned.layout, tostring(shape.qkv_bias), tostring(shape.o_bias) }
+    local ring = kind == "cache" and plan.layout(shape).cache.ring
     for _, more in ipairs { turned.scaling or false, turned.offset or false,
-        shape.qk_norm or false, kind == "weights" and shape.sinks and "sinks" or false } do
+        shape.qk_norm or false, kind == "weights" and shape.sinks and "sinks" or false,
+        ring and { ring = ring } or false } do
         facts[#facts + 1] = more and spec.literal(more) or nil
     end
     return attnc.sha256(table.concat(facts, " ")):sub(1, 16)

@@ -328,6 +328,7 @@ static void description(void) {
         kernel->d_model,     kernel->heads,          kernel->kv_heads,
         kernel->head_dim,    kernel->v_head_dim,     kernel->capacity,
         kernel->rotary_dim,  kernel->window,         kernel->window_right,
+        kernel->cache_positions, kernel->chunk,
         kernel->exact,       kernel->causal,         kernel->sinks,
         kernel->alibi,       kernel->has_layer,      kernel->qkv_bias,
         kernel->o_bias,      kernel->weights_in_out, kernel->rope_interleaved,
