@@ -6,6 +6,7 @@
 -- plan.memory(shape)     -> byte counts, parameters, FLOPs: for the header, `attnc info`, manifest
 --
 -- All sizes are integers; the spec's limits keep every one of them below 2^47.
+local arguments = require "arguments"
 local isas = require "isa"
 
 local plan = {}
@@ -331,9 +332,12 @@ function plan.memory(shape)
     if shape.o_bias then
         bias = bias + shape.d_model
     end
-    local sinks = shape.sinks and shape.heads or 0
-    memory.parameters = { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias, sinks = sinks,
-        total = wq + wk + wv + wo + bias + sinks }
+    memory.parameters = { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias,
+        total = wq + wk + wv + wo + bias }
+    for _, extra in ipairs(arguments.packed(shape)) do
+        memory.parameters[extra.name] = extra.floats
+        memory.parameters.total = memory.parameters.total + extra.floats
+    end
     if shape.qk_norm then
         local norm = layout.q_norm.parameters + layout.k_norm.parameters
         memory.parameters.norm, memory.parameters.total = norm, memory.parameters.total + norm
@@ -356,8 +360,10 @@ function plan.memory(shape)
             w.k_norm = w.q_norm + layout.q_norm.floats
             w.floats = w.k_norm + layout.k_norm.floats
         end
-        w.sinks = w.floats
-        w.floats = w.sinks + ceil_to(sinks, plan.ALIGN // 4)
+        for _, extra in ipairs(arguments.packed(shape)) do
+            w[extra.name] = w.floats
+            w.floats = w.floats + ceil_to(extra.floats, plan.ALIGN // 4)
+        end
         memory.weight_offsets = w
         memory.weights_bytes = plan.ALIGN + w.floats * 4
     end

@@ -28,8 +28,8 @@ $ end
     size_t n;         /* query positions */
     size_t n_kv;      /* keys held */
     ptrdiff_t pos;    /* position of query 0 */
-$ if shape.sinks then
-    const float *sinks; /* [heads] */
+$ for _, extra in ipairs(extras) do
+    ${arguments.declaration(extra)}; /* ${extra.dims} */
 $ end
 } ${name}_call;
 

@@ -373,9 +373,9 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
     const size_t wanted = way->chunk ? way->chunk : problem->rows;
     const size_t chunk = way->cache ? smaller(wanted, kernel->chunk) : wanted;
     /* keys that must be there beside those of a call's own positions */
-    const size_t ahead = kernel->causal      ? 0
+    const size_t ahead = kernel->causal    ? 0
                          : is_ring(kernel) ? kernel->window_right - 1
-                                             : problem->rows;
+                                           : problem->rows;
     const size_t mark = guard_mark();
     struct pool pool;
     const struct pool *given = own_pool(way, &pool);
@@ -430,8 +430,8 @@ void run_layer(const struct problem *problem, const struct way *way, float *y) {
         float *x = input(way, problem->x + i * width, (end - i) * width, way->in_place);
         float *result = output(way, x, (end - i) * width);
         expect_ok(problem, way, "layer",
-                  kernel->layer(problem->packed, cache, before + i, end - i, x, result,
-                                scratch_memory, given));
+                  kernel->layer(problem->packed, cache, before + i, end - i, x, &problem->extras,
+                                result, scratch_memory, given));
         memcpy(y + i * width, result, (end - i) * width * sizeof *y);
         guard_release(inner);
     }
@@ -588,7 +588,8 @@ void key_in_cache(const struct kernel *kernel, const float *k, const float *norm
     float *y = make(kernel->d_model, sizeof *y);
     append(&problem, &CACHED, cache, 0, pos);
     expect_ok(&problem, &CACHED, "layer",
-              kernel->layer(problem.packed, cache, pos, 1, problem.x, y, scratch_memory, NULL));
+              kernel->layer(problem.packed, cache, pos, 1, problem.x, &problem.extras, y,
+                            scratch_memory, NULL));
     if (!pos)
         append(&problem, &CACHED, cache, neighbour, neighbour + 1);
     for (size_t d = 0; d < dim; d++) {

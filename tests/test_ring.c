@@ -84,8 +84,8 @@ static void ask(struct sequence *s, size_t pos, size_t n) {
         definition_attention(kernel, q, s->problem.k, s->problem.v, n, &s->problem.extras, views,
                              s->want);
     guard_freeze(s->cache);
-    const int status = kernel->cache_attention(s->cache, pos, n, q, &s->problem.extras, s->out,
-                                               s->scratch, NULL);
+    const int status =
+        kernel->cache_attention(s->cache, pos, n, q, &s->problem.extras, s->out, s->scratch, NULL);
     guard_thaw(s->cache);
     cr_assert_eq(status, held ? OK : ERROR_RANGE, "%s: %zu queries at %zu of %zu give %d, keys %s",
                  label(kernel), n, pos, s->length, status, held ? "held" : "overwritten");
@@ -108,8 +108,8 @@ EACH(target, ring, wander, is_ring) {
             pos = any(&s, s.length + 1);
         else if (choice < 3)
             pos -= any(&s, pos < kernel->chunk ? pos + 1 : kernel->chunk + 1);
-        const size_t most = kernel->capacity - pos < kernel->chunk ? kernel->capacity - pos
-                                                                   : kernel->chunk;
+        const size_t most =
+            kernel->capacity - pos < kernel->chunk ? kernel->capacity - pos : kernel->chunk;
         const size_t some = choice % 2 ? most : 1 + any(&s, most < 40 ? most : 40);
         const size_t n = choice == 7 ? 1 : some;
         if (!most)
@@ -137,13 +137,11 @@ EACH(target, ring, wander, is_ring) {
  * cache, which holds them all; so have the calls that go on from there. */
 EACH(target, ring, layer, has_ring_layer) {
     const struct kernel *kernel = selected(target);
-    const struct way again[] = {{.name = "cache", .cache = true, .garbage = 0xff},
-                                {.name = "cache, in place, 3 threads",
-                                 .cache = true,
-                                 .in_place = true,
-                                 .threads = 3},
-                                {.name = "cache by 700", .cache = true, .chunk = 700},
-                                {.name = "cache by 61", .cache = true, .chunk = 61}};
+    const struct way again[] = {
+        {.name = "cache", .cache = true, .garbage = 0xff},
+        {.name = "cache, in place, 3 threads", .cache = true, .in_place = true, .threads = 3},
+        {.name = "cache by 700", .cache = true, .chunk = 700},
+        {.name = "cache by 61", .cache = true, .chunk = 61}};
     const struct weights weights = random_weights(kernel, 5);
     const void *packed = pack(kernel, &weights);
     const size_t n = kernel->cache_positions + kernel->chunk + 1;
@@ -179,11 +177,15 @@ EACH(target, ring, layer_too_far_back, has_ring_layer) {
     const void *const frozen[] = {s.cache, s.scratch, y};
     for (size_t i = 0; i < 3; i++)
         guard_freeze(frozen[i]);
-    cr_assert_eq(kernel->layer(packed, s.cache, first + around - 1, 1, one.x, y, s.scratch, NULL),
+    cr_assert_eq(kernel->layer(packed, s.cache, first + around - 1, 1, one.x, &one.extras, y,
+                               s.scratch, NULL),
                  ERROR_RANGE);
     for (size_t i = 0; i < 3; i++)
         guard_thaw(frozen[i]);
-    cr_assert_eq(kernel->layer(packed, s.cache, first + around, 1, one.x, y, s.scratch, NULL), OK);
+    cr_assert_eq(
+        kernel->layer(packed, s.cache, first + around, 1, one.x, &one.extras, y, s.scratch, NULL),
+        OK);
     write_all(&s, 0, around);
-    cr_assert_eq(kernel->layer(packed, s.cache, around, 1, one.x, y, s.scratch, NULL), OK);
+    cr_assert_eq(kernel->layer(packed, s.cache, around, 1, one.x, &one.extras, y, s.scratch, NULL),
+                 OK);
 }

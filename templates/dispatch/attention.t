@@ -97,6 +97,19 @@ static void ${name}_pack_task(void *argument, size_t index)
     }
 }
 
+$ function check_extras(list)
+$   for _, extra in ipairs(list) do
+$     if extra.required then
+    if (${extra.name} == NULL)
+        return ${NAME}_ERROR_NULL;
+$     end
+$   end
+$ end
+$ function take_extras(list)
+$   for _, extra in ipairs(list) do
+    job.call.${extra.name} = ${extra.name};
+$   end
+$ end
 int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool)
 {
@@ -106,10 +119,7 @@ int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q
     memset(&job, 0, sizeof job);
     if (q == NULL || out == NULL || scratch == NULL || (n_kv > 0 && (k == NULL || v == NULL)))
         return ${NAME}_ERROR_NULL;
-$ if shape.sinks then
-    if (sinks == NULL)
-        return ${NAME}_ERROR_NULL;
-$ end
+$ check_extras(extras)
 $ if shape.exact then
     if (n_q != ${NAME}_CAPACITY || n_kv != ${NAME}_CAPACITY)
         return ${NAME}_ERROR_RANGE;
@@ -133,9 +143,7 @@ $ end
     job.call.n = n_q;
     job.call.n_kv = n_kv;
     job.call.pos = (ptrdiff_t)n_kv - (ptrdiff_t)n_q;
-$ if shape.sinks then
-    job.call.sinks = sinks;
-$ end
+$ take_extras(extras)
     if (job.threads > 1) {
         job.scratch = job.kv + (size_t)${NAME}_KV_HEADS * ${NAME}_HEAD_FLOATS;
         job.call.kv_stride = ${NAME}_HEAD_FLOATS;
@@ -303,10 +311,7 @@ int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float
         return status;
     if (q == NULL || out == NULL || scratch == NULL)
         return ${NAME}_ERROR_NULL;
-$ if shape.sinks then
-    if (sinks == NULL)
-        return ${NAME}_ERROR_NULL;
-$ end
+$ check_extras(extras)
     if (pos > length || n > length - pos)
         return ${NAME}_ERROR_RANGE;
 $ if ring then
@@ -333,9 +338,7 @@ $ end
     job.call.n = n;
     job.call.n_kv = length;
     job.call.pos = (ptrdiff_t)pos;
-$ if shape.sinks then
-    job.call.sinks = sinks;
-$ end
+$ take_extras(extras)
     ${name}_run(pool, ${name}_attend_task, &job);
     return ${NAME}_OK;
 }

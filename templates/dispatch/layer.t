@@ -62,8 +62,8 @@ $   if shape.qk_norm.bias then
         return ${NAME}_ERROR_NULL;
 $   end
 $ end
-$ if shape.sinks then
-    if (source->sinks == NULL)
+$ for _, extra in ipairs(packed) do
+    if (source->${extra.name} == NULL)
         return ${NAME}_ERROR_NULL;
 $ end
     if (!${name}_aligned(weights))
@@ -81,9 +81,9 @@ $   if shape.qk_norm.bias then
     ${name}_pack_norm(source->${which}_bias, -0.0f, ${packed.count}, ${packed.width}, packed + ${w[which] + packed.bias});
 $   end
 $ end
-$ if shape.sinks then
-    memset(packed + ${w.sinks}, 0, ${w.floats - w.sinks} * sizeof(float));
-    memcpy(packed + ${w.sinks}, source->sinks, ${NAME}_HEADS * sizeof(float));
+$ for _, extra in ipairs(packed) do
+    memset(packed + ${w[extra.name]}, 0, ${plan.ceil_to(extra.floats, plan.ALIGN // 4)} * sizeof(float));
+    memcpy(packed + ${w[extra.name]}, source->${extra.name}, ${extra.floats} * sizeof(float));
 $ end
     memset(weights, 0, ${NAME}_ALIGN);
     memcpy(weights, &${name}_weights_mark, sizeof ${name}_weights_mark);
@@ -195,7 +195,7 @@ $ end
     }
 }
 
-int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
+int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, ${layer_parameters}float *y,
     void *scratch, const ${name}_pool *pool)
 {
     const ${name}_kernels *const kernels = ${name}_kernels_here();
@@ -206,6 +206,7 @@ int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const 
     memset(&job, 0, sizeof job);
     if (weights == NULL || x == NULL || y == NULL || scratch == NULL)
         return ${NAME}_ERROR_NULL;
+$ check_extras(layer_extras)
     if (!${name}_aligned(weights))
         return ${NAME}_ERROR_ALIGN;
     if (cache != NULL) {
@@ -259,9 +260,10 @@ $ if ring then
 $ else
     job.call.kv_stride = ${NAME}_HEAD_FLOATS;
 $ end
-$ if shape.sinks then
-    job.call.sinks = job.weights + ${w.sinks};
+$ for _, extra in ipairs(packed) do
+    job.call.${extra.name} = job.weights + ${w[extra.name]};
 $ end
+$ take_extras(layer_extras)
 
 $ local set_cache = ("%s_cache_set(cache, %spos + n%s);"):format(name, ring and "held_first, " or "", rope_switches and ", job.is_long" or "")
 $ if ring then
