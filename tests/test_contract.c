@@ -38,11 +38,12 @@ static int cache_attention(const struct kernel *kernel, const struct call *c) {
                                    c->pool);
 }
 static int layer(const struct kernel *kernel, const struct call *c) {
-    return kernel->layer(c->weights, c->cache, c->pos, c->n, c->x, c->out, c->scratch, c->pool);
+    return kernel->layer(c->weights, c->cache, c->pos, c->n, c->x, &c->extras, c->out, c->scratch,
+                         c->pool);
 }
 static int block(const struct kernel *kernel, const struct call *c) {
-    return kernel->block_call(c->weights, c->cache, c->pos, c->n, c->x, c->out, c->scratch,
-                              c->pool);
+    return kernel->block_call(c->weights, c->cache, c->pos, c->n, c->x, &c->extras, c->out,
+                              c->scratch, c->pool);
 }
 
 /* From APPEND to LAYER: those that need a cache. */
@@ -517,7 +518,7 @@ EACH(kernel, contract, sizes, NULL) {
             parameters += (shapes[i][0] ? shapes[i][0] : 1) * shapes[i][1];
     }
     cr_assert_eq(kernel->parameters, kernel->has_layer ? parameters : 0);
-    cr_assert_geq(kernel->cache_bytes, kernel->capacity * (k + v) * sizeof(float));
+    cr_assert_geq(kernel->cache_bytes, kernel->cache_positions * (k + v) * sizeof(float));
     cr_assert_geq(kernel->kv_bytes_per_token, (k + v) * sizeof(float));
     if (kernel->has_layer)
         cr_assert_geq(kernel->block ? kernel->block->weights_bytes : kernel->weights_bytes,

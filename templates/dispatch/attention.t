@@ -1,5 +1,6 @@
 $ -- Attention on given q, k and v, directly or from a cache: checks arguments, cuts a call into tasks.
 $ local layer = shape.emit ~= "attention"
+$ ring = layout.cache.ring -- blocks of a ring cache, or nil; read by the layer's part, too
 
 /* ---- tasks ---- */
 
@@ -51,12 +52,14 @@ $ if layer then
     const float *weights, *x; /* of a projection: n rows */
     size_t n;
     float *q_rows, *k_rows, *v_rows, *y; /* its targets; NULL: not wanted */
+    float *rows;                         /* room for them: q, k, v, the attention's output */
+$ end
 $ if shape.block then
     /* Rows of a block's chunk: x; the input of attention or feed-forward; what these two give; the sums, in
      * y; and the feed-forward's inner values. */
+    int whole; /* 0: the layer alone */
     const float *residual;
     float *normed, *part, *sum, *inner;
-$ end
 $ end
 $ if rope_switches then
     int is_long; /* turn as a long sequence */
@@ -97,10 +100,23 @@ static void ${name}_pack_task(void *argument, size_t index)
         const size_t head = item / chunks, i = item % chunks * 128;
         job->kernels->pack(job->k + (i * ${NAME}_KV_HEADS + head) * ${NAME}_HEAD_DIM,
                            job->v + (i * ${NAME}_KV_HEADS + head) * ${NAME}_V_HEAD_DIM, job->pos + i,
-                           n - i < 128 ? n - i : 128, job->kv + head * ${NAME}_HEAD_FLOATS);
+                           n - i < 128 ? n - i : 128, ${ring and "job->call.ring, " or ""}job->kv + head * ${ring and "job->call.kv_stride" or NAME .. "_HEAD_FLOATS"});
     }
 }
 
+$ function check_extras(list)
+$   for _, extra in ipairs(list) do
+$     if extra.required then
+    if (${extra.name} == NULL)
+        return ${NAME}_ERROR_NULL;
+$     end
+$   end
+$ end
+$ function take_extras(list)
+$   for _, extra in ipairs(list) do
+    job.call.${extra.name} = ${extra.name};
+$   end
+$ end
 int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool)
 {
@@ -110,10 +126,7 @@ int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q
     memset(&job, 0, sizeof job);
     if (q == NULL || out == NULL || scratch == NULL || (n_kv > 0 && (k == NULL || v == NULL)))
         return ${NAME}_ERROR_NULL;
-$ if shape.sinks then
-    if (sinks == NULL)
-        return ${NAME}_ERROR_NULL;
-$ end
+$ check_extras(extras)
 $ if shape.exact then
     if (n_q != ${NAME}_CAPACITY || n_kv != ${NAME}_CAPACITY)
         return ${NAME}_ERROR_RANGE;
@@ -137,9 +150,7 @@ $ end
     job.call.n = n_q;
     job.call.n_kv = n_kv;
     job.call.pos = (ptrdiff_t)n_kv - (ptrdiff_t)n_q;
-$ if shape.sinks then
-    job.call.sinks = sinks;
-$ end
+$ take_extras(extras)
     if (job.threads > 1) {
         job.scratch = job.kv + (size_t)${NAME}_KV_HEADS * ${NAME}_HEAD_FLOATS;
         job.call.kv_stride = ${NAME}_HEAD_FLOATS;
@@ -153,7 +164,7 @@ $ end
     for (size_t head = 0; head < ${NAME}_KV_HEADS; head++) {
         const size_t rows = n_q * ${layout.group};
         if (n_kv > 0)
-            kernels->pack(k + head * ${NAME}_HEAD_DIM, v + head * ${NAME}_V_HEAD_DIM, 0, n_kv, job.kv);
+            kernels->pack(k + head * ${NAME}_HEAD_DIM, v + head * ${NAME}_V_HEAD_DIM, 0, n_kv, ${ring and "0, " or ""}job.kv);
         for (size_t first = 0; first < rows; first += kernels->query_rows)
             kernels->attend(&job.call, head, first,
                             rows - first < kernels->query_rows ? rows - first : kernels->query_rows,
@@ -167,7 +178,12 @@ $ end
 /* The first ${plan.ALIGN} bytes of a cache; the rest is packed keys and values. */
 typedef struct ${name}_cache_head {
     uint64_t mark;   /* tells a cache of this kernel */
+$ if ring then
+    uint64_t length; /* the next position */
+    uint64_t first;  /* positions first .. length - 1 are held */
+$ else
     uint64_t length; /* positions held */
+$ end
 $ if rope_switches then
     uint64_t is_long; /* 1: of a sequence longer than ${NAME}_ROPE_ORIGINAL positions */
 $ end
@@ -183,7 +199,7 @@ static size_t ${name}_cache_length(const void *cache, int *status)
     if (*status != ${NAME}_OK)
         return 0;
     memcpy(&head, cache, sizeof head);
-    if (head.mark != ${name}_cache_mark || head.length > ${NAME}_CAPACITY${rope_switches and " || head.is_long > 1" or ""})
+    if (head.mark != ${name}_cache_mark || head.length > ${NAME}_CAPACITY${ring and " || head.first > head.length" or ""}${rope_switches and " || head.is_long > 1" or ""})
         *status = ${NAME}_ERROR_CACHE;
     return (size_t)head.length;
 }
@@ -198,11 +214,41 @@ static int ${name}_cache_is_long(const void *cache)
 }
 
 $ end
-static void ${name}_cache_set(void *cache, size_t length${rope_switches and ", int is_long" or ""})
+$ if ring then
+/* The first position that a valid cache holds. */
+static size_t ${name}_cache_first(const void *cache)
+{
+    ${name}_cache_head head;
+    memcpy(&head, cache, sizeof head);
+    return (size_t)head.first;
+}
+
+/* The same once n positions have been written at pos: what lay in their places is lost, and what
+ * stands before a pos that is not held any more was lost before. */
+static size_t ${name}_cache_first_after(const void *cache, size_t pos, size_t n)
+{
+    const size_t first = ${name}_cache_first(cache);
+    if (pos < first)
+        return pos;
+    return pos + n > first + ${NAME}_CACHE_POSITIONS ? pos + n - ${NAME}_CACHE_POSITIONS : first;
+}
+
+/* Whether a query at pos sees a key before `first`. */
+static int ${name}_lacks_keys(size_t pos, size_t first)
+{
+    return (pos < ${NAME}_WINDOW ? 0 : pos - (${NAME}_WINDOW - 1)) < first;
+}
+
+$ end
+$ local first_parameter = ring and "size_t first, " or ""
+static void ${name}_cache_set(void *cache, ${first_parameter}size_t length${rope_switches and ", int is_long" or ""})
 {
     ${name}_cache_head head;
     head.mark = ${name}_cache_mark;
     head.length = length;
+$ if ring then
+    head.first = first;
+$ end
 $ if rope_switches then
     head.is_long = (uint64_t)is_long;
 $ end
@@ -217,7 +263,7 @@ int ${name}_cache_reset${suffix}(void *cache)
         return ${NAME}_ERROR_NULL;
     if (!${name}_aligned(cache))
         return ${NAME}_ERROR_ALIGN;
-    ${name}_cache_set(cache, 0${is_long});
+    ${name}_cache_set(cache, ${ring and "0, " or ""}0${is_long});
     return ${NAME}_OK;
 }
 $ end
@@ -238,7 +284,7 @@ int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k, cons
         return status;
     if (n > 0 && (k == NULL || v == NULL))
         return ${NAME}_ERROR_NULL;
-    if (pos > length || n > ${NAME}_CAPACITY - pos)
+    if (pos > length || n > ${NAME}_CAPACITY - pos${ring and (" || n > %s_CHUNK"):format(NAME) or ""})
         return ${NAME}_ERROR_RANGE;
     if (kernels == NULL)
         return ${NAME}_ERROR_CPU;
@@ -251,8 +297,12 @@ int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k, cons
     job.pos = pos;
     job.call.n_kv = pos + n;
     job.kv = (float *)cache + ${NAME}_ALIGN / sizeof(float);
+$ if ring then
+    job.call.ring = 1;
+    job.call.kv_stride = ${NAME}_CACHE_HEAD_FLOATS;
+$ end
     ${name}_pack_task(&job, 0);
-    ${name}_cache_set(cache, pos + n${rope_switches and (", %s_cache_is_long(cache)"):format(name) or ""});
+    ${name}_cache_set(cache, ${ring and name .. "_cache_first_after(cache, pos, n), " or ""}pos + n${rope_switches and (", %s_cache_is_long(cache)"):format(name) or ""});
     return ${NAME}_OK;
 }
 
@@ -268,12 +318,13 @@ int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float
         return status;
     if (q == NULL || out == NULL || scratch == NULL)
         return ${NAME}_ERROR_NULL;
-$ if shape.sinks then
-    if (sinks == NULL)
-        return ${NAME}_ERROR_NULL;
-$ end
+$ check_extras(extras)
     if (pos > length || n > length - pos)
         return ${NAME}_ERROR_RANGE;
+$ if ring then
+    if (${name}_lacks_keys(pos, ${name}_cache_first(cache)))
+        return ${NAME}_ERROR_RANGE;
+$ end
     status = ${name}_check_run(kernels, scratch, pool);
     if (status != ${NAME}_OK)
         return status;
@@ -285,13 +336,16 @@ $ end
     job.call.q = q;
     job.call.out = out;
     job.call.kv = (const float *)cache + ${NAME}_ALIGN / sizeof(float);
+$ if ring then
+    job.call.ring = 1;
+    job.call.kv_stride = ${NAME}_CACHE_HEAD_FLOATS;
+$ else
     job.call.kv_stride = ${NAME}_HEAD_FLOATS;
+$ end
     job.call.n = n;
     job.call.n_kv = length;
     job.call.pos = (ptrdiff_t)pos;
-$ if shape.sinks then
-    job.call.sinks = sinks;
-$ end
+$ take_extras(extras)
     ${name}_run(pool, ${name}_attend_task, &job);
     return ${NAME}_OK;
 }

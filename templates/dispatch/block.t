@@ -50,15 +50,15 @@ $   end
     return ${NAME}_OK;
 }
 
-int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
+int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, ${layer_parameters}float *y,
     void *scratch, const ${name}_pool *pool)
 {
-    return ${name}_run_layer(0, weights, cache, pos, n, x, y, scratch, pool);
+    return ${name}_run_layer(0, weights, cache, pos, n, x, ${arguments.names(layer_extras)}y, scratch, pool);
 }
 
-int ${name}_block(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
+int ${name}_block(const void *weights, void *cache, size_t pos, size_t n, const float *x, ${layer_parameters}float *y,
     void *scratch, const ${name}_pool *pool)
 {
-    return ${name}_run_layer(1, weights, cache, pos, n, x, y, scratch, pool);
+    return ${name}_run_layer(1, weights, cache, pos, n, x, ${arguments.names(layer_extras)}y, scratch, pool);
 }
 $ end

@@ -9,12 +9,15 @@ typedef struct ${name}_pool {
     void (*run)(void *self, void (*task)(void *argument, size_t index), void *argument, size_t count);
 } ${name}_pool;
 
+$ local function extras_text(list)
+$   for _, extra in ipairs(list) do
+ *   ${extra.name} ${extra.dims}
+$   end
+$ end
 /* Attention of n_q queries to n_kv keys.
  *   q    [n_q][${shape.heads}][${shape.head_dim}]
  *   k    [n_kv][${shape.kv_heads}][${shape.head_dim}], v [n_kv][${shape.kv_heads}][${shape.v_head_dim}] (not used where n_kv is 0)
-$ if shape.sinks then
- *   sinks [${shape.heads}]
-$ end
+$ extras_text(extras)
  *   out  [n_q][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; may be q, else overlaps no input" or "; overlaps no input"}
 $ if shape.exact then
  * n_q and n_kv must be ${shape.capacity}.
@@ -26,10 +29,15 @@ $ end
 ${NAME}_API int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv,
     ${extra_parameters}float *out, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 
+$ local ring = layout.cache.ring
 /* A KV cache: ${NAME}_CACHE_BYTES of the caller's memory, the same on every instruction set. It may be
- * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions held${rope_switches and ", whether it is a long one" or ""}, 64 bits each. Then for each KV
+ * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions ${ring and "written, the first one held" or "held"}${rope_switches and ", whether it is a long one" or ""}, 64 bits each. Then for each KV
  * head, for each block of ${plan.BLOCK} positions: keys in tiles [${shape.head_dim}][${plan.KEY_TILE} keys], then values in panels of
  * channels, [keys][width], ${panel_widths} wide. Calls on the same cache from several threads are the caller's to order.
+$ if ring then
+ * It is a ring of the latest ${layout.cache.positions} positions: position p lies where p mod ${layout.cache.positions} does. Whatever
+ * writes a position forgets the one that lay there.
+$ end
  *
  * _reset empties it. NULL, ALIGN. */
 ${NAME}_API int ${name}_cache_reset(void *cache) ${NAME}_CHECK;
@@ -43,21 +51,30 @@ $ end
 
 /* Writes n positions from pos on: k [n][${shape.kv_heads}][${shape.head_dim}], v [n][${shape.kv_heads}][${shape.v_head_dim}]. pos is at most the number held; positions
  * after pos + n are forgotten, so going back to an earlier pos is how to undo. n = 0 changes nothing.
+$ if ring then
+ * n is at most ${NAME}_CHUNK: then the n queries at pos find all that they see. So they do after
+ * going back, to ${NAME}_CHUNK before the furthest position ever written; from further back the
+ * keys that they see have to be written again.
+ * NULL, RANGE (past the capacity, a gap, more than a chunk), ALIGN, CACHE, CPU. */
+$ else
  * NULL, RANGE (past the capacity, or a gap), ALIGN, CACHE, CPU. */
+$ end
 ${NAME}_API int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k,
     const float *v) ${NAME}_CHECK;
 
 /* Attention of the queries at positions pos .. pos + n - 1 to the cache, which must hold them:
  * prefill (pos = 0), a chunk, or decode (n = 1).
  *   q [n][${shape.heads}][${shape.head_dim}], out [n][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; out may be q" or ""}
-$ if shape.sinks then
- *   sinks [${shape.heads}]
-$ end
+$ extras_text(extras)
  *   scratch  ${NAME}_CACHE_SCRATCH_BYTES, or _FOR(pool->threads)
 $ if not shape.causal then
  * ${shape.window == 0 and shape.window_right == 0 and "Every query sees all positions held." or "A query sees what the cache holds of its window."}
 $ end
+$ if ring then
+ * NULL, RANGE (a key that the query at pos sees is not held any more, too), ALIGN, CACHE, CPU. */
+$ else
  * NULL, RANGE, ALIGN, CACHE, CPU. */
+$ end
 ${NAME}_API int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float *q, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 $ if layer then
@@ -88,8 +105,8 @@ $     if norm.bias then
     const float *q_norm_bias, *k_norm_bias; /* likewise */
 $     end
 $   end
-$   if shape.sinks then
-    const float *sinks; /* [${shape.heads}] */
+$   for _, extra in ipairs(packed) do
+    ${arguments.declaration(extra)}; /* ${extra.dims} */
 $   end
 } ${name}_weights;
 
@@ -100,15 +117,20 @@ ${NAME}_API int ${name}_pack_weights(const ${name}_weights *source, void *weight
 $   local order = not norm and "rope(%s)" or norm.order == "after_rope" and "norm(rope(%s))" or rope and "rope(norm(%s))" or "norm(%s)"
 /* The attention layer: y = Wo attention(${order:format("Wq x")}, ${order:format("Wk x")}, Wv x), biases where the model has them.
  *   x, y   [n][${shape.d_model}]; y may be x, else overlaps no input
+$ extras_text(layer_extras)
  *   cache  appends the n positions at pos (see _cache_append), then attends to all that it holds;
  *          NULL: pos is 0 and the n rows attend to each other${shape.exact and (", n = %d"):format(shape.capacity) or ""}
 $   if rope_switches then
  *          RANGE past ${NAME}_ROPE_ORIGINAL positions unless it was begun by _cache_reset_long
 $   end
+$   if ring then
+ *          any n: it takes a chunk after the other, as if the cache held all positions; RANGE where a
+ *          key that the row at pos sees is not held any more
+$   end
  *   scratch  ${NAME}_SCRATCH_BYTES without a cache, ${NAME}_CACHE_SCRATCH_BYTES with one, or _FOR(threads)
  * NULL, RANGE, ALIGN, CACHE, WEIGHTS, CPU. */
 ${NAME}_API int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x,
-    float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
+    ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 $ end
 $ if block then
 $   local function dims(columns, depth)
@@ -144,10 +166,10 @@ $   end
  * They begin with the attention layer's: _layer takes them too. NULL, ALIGN. */
 ${NAME}_API int ${name}_pack_block_weights(const ${name}_block_weights *source, void *weights) ${NAME}_CHECK;
 
-/* The whole block, as above. x, y, cache, pos, n, scratch and pool as in _layer; `weights` of
- * _pack_block_weights. NULL, RANGE, ALIGN, CACHE, WEIGHTS, CPU. */
+/* The whole block, as above, with `weights` of _pack_block_weights; all else as in _layer. NULL, RANGE,
+ * ALIGN, CACHE, WEIGHTS, CPU. */
 ${NAME}_API int ${name}_block(const void *weights, void *cache, size_t pos, size_t n, const float *x,
-    float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
+    ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 $ end
 
 /* The instruction set that runs, "none" if the CPU runs none of them. The first call of any function
