@@ -8,8 +8,8 @@
 --   What it may have: rope, alibi, relative_bias, window, window_right, softcap, sinks, qk_norm,
 --   clip_qkv, mla, mask, source_width, source_tokens or source_seq (cross attention), max_seq (up
 --   to so many positions), table_seq (no more than these have a learned position), tokens (exactly
---   so many, by tokens_from); variants (layers that differ: {layers, label, suffix, facts}); one_row
---   (the window in words where all variants share a row); note.
+--   so many, by tokens_from); variants (layers that differ: {layers, label, suffix, facts});
+--   one_row (the window in words where all variants share a row); note.
 --   components: attentions of several kinds, each with facts of its own in front of the type's.
 --   parts: nested configs of types of their own. defaults: those of the configuration class.
 -- models.refused[model_type] why it cannot be read
