@@ -10,6 +10,7 @@ all: attnc
 
 include gen/gen.mk
 include tests/tests.mk
+include tests/fuzz/fuzz.mk
 include tests/bench/bench.mk
 include tests/build/build.mk
 include examples/story/story.mk

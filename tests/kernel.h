@@ -94,5 +94,6 @@ extern const struct kernel *const kernels[];
 extern const size_t kernel_count;
 extern const bool
     kernels_are_all; /* every spec of the project is in it, not only those asked for */
+extern const size_t work_divisor; /* 1, or how many times less than usual the tests compute */
 
 #endif
