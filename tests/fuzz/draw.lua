@@ -71,8 +71,9 @@ end
 local WIDTHS = { 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 20, 24, 31, 32, 33, 40, 47, 48, 63, 64, 65,
     72, 80, 96, 112, 127, 128, 129, 160, 192, 200, 255, 256, 257, 320, 511, 512, 513, 575, 576 }
 -- Around the edges of vectors, key tiles, panels and blocks.
-local LENGTHS = { 1, 2, 3, 5, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 95, 96, 97, 127, 128, 129, 255,
-    256, 257, 300, 480, 511, 512, 513, 543, 544, 545, 700, 1023, 1024, 1025, 1056, 1057 }
+local LENGTHS = { 1, 2, 3, 5, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 95, 96, 97, 127, 128, 129,
+    255, 256, 257, 300, 480, 511, 512, 513, 543, 544, 545, 700, 1023, 1024, 1025, 1056, 1057 }
+local HEADS = { 1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 16, 17, 20, 24, 32, 40, 64, 71, 96, 128 }
 
 local function width(d)
     return d.chance(75) and d.near(WIDTHS, 1, 80) or d.near(WIDTHS, 81, 576)
@@ -84,8 +85,7 @@ local function draw_shape(d)
     it.v_head_dim = d.chance(35) and width(d) or nil
     local widths = it.head_dim + (it.v_head_dim or it.head_dim)
     local most = math.max(2, math.min(128, (d.chance(10) and 12000 or 1500) // widths))
-    it.heads = d.near({ 1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 16, 17, 20, 24, 32, 40, 64, 71, 96, 128 }, 1,
-        most)
+    it.heads = d.near(HEADS, 1, most)
     local divisors = {}
     for divisor = 1, it.heads do
         divisors[#divisors + 1] = it.heads % divisor == 0 and divisor or nil
@@ -203,9 +203,8 @@ values["rope.scaling"] = function(d, it)
 end
 
 -- What specs have besides a shape, in order: a later one knows the earlier ones. `unless` says
--- when the field is impossible. A new field of the schema is a row here, and, if it is not just any
--- of the schema's choices, a function of `values`. percent: how many of the specs that could have
--- the field have it, in those of many features.
+-- when the field is impossible. A new field of the schema is a row here and, where not any choice
+-- of the schema is possible, a function of `values`.
 local function is_causal(it) return it.causal end
 local function is_narrow(it) return it.head_dim < 2 end
 local features = {
