@@ -5,6 +5,7 @@
 --   origin.single_file  one header with the code under #ifdef <NAME>_IMPLEMENTATION
 --   origin.spec_text    the canonical spec, which `attnc verify` finds again in each file
 -- The output depends on the shape, the origin, the templates and the version alone.
+local arguments = require "arguments"
 local cpu = require "cpu"
 local isas = require "isa"
 local plan = require "plan"
@@ -76,7 +77,11 @@ local function common_environment(shape)
         plan = plan, layout = plan.layout(shape), memory = plan.memory(shape),
         version = attnc.version, isas = {}, rope_switches = rope.switches(shape),
         float = float, float_text = float_text, size = size, LOG2_E = LOG2_E,
+        arguments = arguments, extras = arguments.of(shape), packed = arguments.packed(shape),
+        layer_extras = arguments.of_layer(shape),
     }
+    env.extra_parameters = arguments.parameters(env.extras) -- of the attention calls
+    env.layer_parameters = arguments.parameters(env.layer_extras)
     for index, id in ipairs(shape.isa) do
         env.isas[index] = isas.get(id)
     end
@@ -98,6 +103,21 @@ local function title(shape)
         shape.exact and "exactly" or "up to", shape.capacity, plan.features(shape))
 end
 
+-- The templates of the header, an instruction set's kernels and the dispatcher, in the order of the
+-- written files.
+local header_parts = { "conventions", "macros", "functions" }
+local kernel_parts = { "names", "exp", "attention", "projection", "rope", "norm", "table" }
+local dispatch_parts = { "choice", "attention", "layer" }
+
+-- What all templates of a folder give, one after the other.
+local function parts_of(folder, names, env)
+    local texts = {}
+    for index, name in ipairs(names) do
+        texts[index] = run(folder .. "/" .. name, env)
+    end
+    return table.concat(texts)
+end
+
 local function kernel_text(shape, env, isa)
     local id = shape.name .. "_" .. isa.symbol
     local own = common_environment(shape)
@@ -113,7 +133,8 @@ local function kernel_text(shape, env, isa)
             return words[key] or _G[key]
         end,
     })
-    local kernel = run("kernel", own) -- first: it decides which functions stand before it
+    -- first: they decide which functions stand before them
+    local kernel = parts_of("kernel", kernel_parts, own)
     own.functions = written()
     return ('#include "%s.h"\n'):format(shape.name) .. run("internal", env)
         .. run("vocabulary", own) .. kernel
@@ -236,9 +257,13 @@ local function mark(kind, shape)
     local facts = { kind, "layout 1", shape.capacity, shape.d_model, shape.heads, shape.kv_heads,
         shape.head_dim, shape.v_head_dim, float_text(turned.theta), turned.rotary_dim,
         turned.layout, tostring(shape.qkv_bias), tostring(shape.o_bias) }
+    local ring = kind == "cache" and plan.layout(shape).cache.ring
     for _, more in ipairs { turned.scaling or false, turned.offset or false,
-        shape.qk_norm or false, kind == "weights" and shape.sinks and "sinks" or false } do
+        shape.qk_norm or false, ring and { ring = ring } or false } do
         facts[#facts + 1] = more and spec.literal(more) or nil
+    end
+    for _, extra in ipairs(kind == "weights" and arguments.packed(shape) or {}) do
+        facts[#facts + 1] = spec.literal(extra.name)
     end
     return attnc.sha256(table.concat(facts, " ")):sub(1, 16)
 end
@@ -248,7 +273,6 @@ function emit.files(shape, origin)
     env.title = title(shape)
     env.mark = { cache = mark("cache", shape), weights = mark("weights", shape) }
     env.single_file = origin.single_file
-    env.extra_parameters = shape.sinks and "const float *sinks, " or "" -- of the attention calls
     env.alibi_text = shape.alibi and alibi_text(shape)
     add_detection(env)
     local memory, widths = env.memory, {}
@@ -259,12 +283,12 @@ function emit.files(shape, origin)
     env.most_bytes = math.max(memory.cache_bytes, memory.weights_bytes,
         memory.layer_bytes + memory.all_heads_bytes + plan.MAX_THREADS * memory.thread_bytes)
     local name = shape.name
-    local header, parts = run("header", env), {}
+    local header, parts = parts_of("header", header_parts, env), {}
     for index, isa in ipairs(env.isas) do
         parts[index] = kernel_text(shape, env, isa)
     end
     local dispatch = ('#include "%s.h"\n'):format(name)
-        .. run("internal", env) .. run("dispatch", env)
+        .. run("internal", env) .. parts_of("dispatch", dispatch_parts, env)
     local files = {}
     local function add(file, text)
         files[#files + 1] = { name = file, text = text }

@@ -10,7 +10,7 @@
 
 /* A file that was built into the binary; out/build/builtin.c holds them, sorted by path. */
 struct builtin {
-    const char *path; /* "gen/spec.lua", "templates/kernel.t" */
+    const char *path; /* "gen/spec.lua", "templates/selftest.t" */
     const unsigned char *data;
     size_t size;
 };

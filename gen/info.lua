@@ -2,6 +2,7 @@
 --
 -- info.table(shape) -> plain table, for JSON: counts and bytes are integers
 -- info.text(shape)  -> the same for a reader
+local arguments = require "arguments"
 local isa = require "isa"
 local plan = require "plan"
 
@@ -134,8 +135,8 @@ function info.text(shape)
     if parameters.norm then
         row("norms of q and k", parameters.norm)
     end
-    if parameters.sinks > 0 then
-        row("sinks", parameters.sinks)
+    for _, extra in ipairs(arguments.packed(shape)) do
+        row(extra.name:gsub("_", " "), extra.floats)
     end
     row("in all", parameters.total)
 
@@ -155,6 +156,11 @@ function info.text(shape)
         memory("packed weights", all.bytes.weights)
     end
     memory("KV cache", all.bytes.cache)
+    local cache = plan.layout(shape).cache
+    if cache.ring then
+        row("  a ring of positions", cache.positions)
+        row("  of which a call brings", cache.chunk, "at most")
+    end
     memory("KV cache a position", all.bytes.cache_per_position)
     memory("scratch, with a cache", all.bytes.scratch_with_cache)
     memory("  a further thread", all.bytes.scratch_per_thread)

@@ -6,6 +6,7 @@
 -- plan.memory(shape)     -> byte counts, parameters, FLOPs: for the header, `attnc info`, manifest
 --
 -- All sizes are integers; the spec's limits keep every one of them below 2^47.
+local arguments = require "arguments"
 local isas = require "isa"
 
 local plan = {}
@@ -26,6 +27,8 @@ plan.STACK_BYTES = 16 << 10
 plan.MAX_DECODE_ROWS = 16
 -- Multiply-adds of one loop body: a file of a hundred thousand lines takes compilers minutes.
 plan.MAX_BODY = 4096
+-- Positions that a call on a ring cache may bring, at least: a layer's rows at a time.
+plan.RING_CHUNK = 240
 -- Score rows are padded by one cache line: rows at a stride of 4 KiB would fall into one L1 set.
 plan.SCORE_STRIDE = plan.BLOCK + 16
 
@@ -62,6 +65,22 @@ local function norm_layout(shape, heads)
     return it
 end
 
+-- The cache: `positions` held, at most `chunk` of them from one call, `head_floats` of a KV head. A
+-- ring has `blocks` whole blocks, of which block b of the sequence takes the place b mod blocks; it
+-- holds what the rows of one chunk see, and where that is the whole sequence it is none.
+local function cache_layout(shape, layout)
+    if shape.cache == "ring" then
+        local around = shape.window - 1 + layout.reach - 1 -- keys that a row sees beside its own
+        local blocks = (around + plan.RING_CHUNK + plan.BLOCK - 1) // plan.BLOCK
+        local positions = blocks * plan.BLOCK
+        if positions < shape.capacity then
+            return { ring = blocks, positions = positions, chunk = positions - around,
+                head_floats = positions * (shape.head_dim + layout.value_width) }
+        end
+    end
+    return { positions = shape.capacity, chunk = shape.capacity, head_floats = layout.head_floats }
+end
+
 function plan.layout(shape)
     local layout = {}
     layout.positions = ceil_to(shape.capacity, plan.KEY_TILE)
@@ -71,10 +90,11 @@ function plan.layout(shape)
     layout.panels = value_panels(layout.value_width)
     -- floats of one KV head's keys and values
     layout.head_floats = layout.positions * (shape.head_dim + layout.value_width)
-    layout.cache_bytes = plan.ALIGN + shape.kv_heads * layout.head_floats * 4
     layout.group = shape.heads // shape.kv_heads
     -- a query at position i sees keys before i + reach; nil: all of them
     layout.reach = shape.causal and 1 or shape.window_right > 0 and shape.window_right or nil
+    layout.cache = cache_layout(shape, layout)
+    layout.cache_bytes = plan.ALIGN + shape.kv_heads * layout.cache.head_floats * 4
     -- columns and depth of the four projections
     layout.q_width = shape.heads * shape.head_dim
     layout.k_width = shape.kv_heads * shape.head_dim
@@ -280,6 +300,9 @@ function plan.features(shape)
     if shape.window_right > 0 then
         text = ("%s, %d to the right"):format(text, shape.window_right)
     end
+    if plan.layout(shape).cache.ring then
+        text = text .. ", ring cache"
+    end
     if shape.softcap then
         text = ("%s, soft cap %.9g"):format(text, shape.softcap)
     end
@@ -318,9 +341,12 @@ function plan.memory(shape)
     if shape.o_bias then
         bias = bias + shape.d_model
     end
-    local sinks = shape.sinks and shape.heads or 0
-    memory.parameters = { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias, sinks = sinks,
-        total = wq + wk + wv + wo + bias + sinks }
+    memory.parameters = { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias,
+        total = wq + wk + wv + wo + bias }
+    for _, extra in ipairs(arguments.packed(shape)) do
+        memory.parameters[extra.name] = extra.floats
+        memory.parameters.total = memory.parameters.total + extra.floats
+    end
     if shape.qk_norm then
         local norm = layout.q_norm.parameters + layout.k_norm.parameters
         memory.parameters.norm, memory.parameters.total = norm, memory.parameters.total + norm
@@ -343,8 +369,10 @@ function plan.memory(shape)
             w.k_norm = w.q_norm + layout.q_norm.floats
             w.floats = w.k_norm + layout.k_norm.floats
         end
-        w.sinks = w.floats
-        w.floats = w.sinks + ceil_to(sinks, plan.ALIGN // 4)
+        for _, extra in ipairs(arguments.packed(shape)) do
+            w[extra.name] = w.floats
+            w.floats = w.floats + ceil_to(extra.floats, plan.ALIGN // 4)
+        end
         memory.weight_offsets = w
         memory.weights_bytes = plan.ALIGN + w.floats * 4
     end

@@ -1,5 +1,6 @@
 $ -- what the attention calls take besides, before `out`
-$ local more = shape.sinks and "sinks, " or ""
+$ local more = arguments.names(extras)
+$ local layer_more = arguments.names(layer_extras)
 /* Checks ${name} against plain loops in double precision; needs nothing but the C library.
  *
  *     cc -O2 ${name}_*.c -o ${name}_selftest
@@ -45,6 +46,9 @@ $ end
 #define SHORT MIN(CAPACITY, (size_t)(HEADS * (HEAD_DIM + V_HEAD_DIM) <= 32768 ? 70 : 20))
 #define LONG MIN(CAPACITY, (size_t)517)
 #define TAIL MIN(CAPACITY, (size_t)5) /* queries at the end of a long sequence */
+$ if layout.cache.ring then
+#define ROUND MIN(CAPACITY, (size_t)(${NAME}_CACHE_POSITIONS + 517)) /* goes round a ring cache */
+$ end
 #define MOST (${NAME}_EXACT ? CAPACITY : LONG)
 
 #define BOUND 8.0
@@ -422,6 +426,18 @@ static size_t chunk(size_t index, size_t left)
     return MIN(sizes[index % (sizeof sizes / sizeof *sizes)], left);
 }
 
+/* Appends the positions 0 .. n - 1, chunk by chunk. */
+static int append_all(void *cache, size_t n, const float *k, const float *v)
+{
+    int good = 1;
+    size_t first, size;
+    for (first = 0; first < n; first += size) {
+        size = MIN(n - first, (size_t)${NAME}_CHUNK);
+        good = good && ${name}_cache_append(cache, first, size, k + first * K_ROW, v + first * V_ROW) == 0;
+    }
+    return good;
+}
+
 /* Queries start..n-1 of n positions: all at once, in chunks and one by one give the same bits. */
 static void test_cache(size_t start, size_t n)
 {
@@ -436,7 +452,7 @@ static void test_cache(size_t start, size_t n)
     int good;
     size_t i, size, held = 0;
 
-    check(${name}_cache_reset(cache.data) == 0 && ${name}_cache_append(cache.data, 0, n, k, v) == 0 &&
+    check(${name}_cache_reset(cache.data) == 0 && append_all(cache.data, n, k, v) &&
               ${name}_cache_attention(cache.data, start, rows, q, ${more}out, scratch.data, NULL) == 0,
           "cache: prefill runs");
     check_rows(out, q, k, v, rows, n, "cache: prefill is near the reference");
@@ -520,6 +536,22 @@ static void test_errors(void)
     check(${name}_cache_attention(cache.data, 0, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
           "attention at a position that the cache does not hold is refused");
     check(same(out, untouched, O_ROW), "nothing is written on an error");
+$ if layout.cache.ring then
+    if (CAPACITY <= 65536) {
+        const size_t least = MIN((size_t)${NAME}_WINDOW - 1, (size_t)1); /* is the first one needed? */
+        int good = 1;
+        size_t i;
+        for (i = 0; i < ${NAME}_CACHE_POSITIONS + 1; i++)
+            good = good && ${name}_cache_append(cache.data, i, 1, k, v) == 0;
+        check(good, "a ring cache takes more positions than it holds");
+        check(${name}_cache_append(cache.data, 0, ${NAME}_CHUNK + 1, k, v) == ${NAME}_ERROR_RANGE,
+              "appending more than a chunk is refused");
+        check(${name}_cache_attention(cache.data, least, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+              "attention to a key that was overwritten is refused");
+        check(same(out, untouched, O_ROW), "nothing is written where a key was overwritten");
+        check(${name}_cache_reset(cache.data) == 0, "a ring cache is reset");
+    }
+$ end
     if (CAPACITY <= 4096) {
         int good = 1;
         size_t i;
@@ -909,28 +941,28 @@ $   if shape.qk_norm.bias then
     source.k_norm_bias = w.k_norm_bias;
 $   end
 $ end
-$ if shape.sinks then
-    source.sinks = sinks;
+$ for _, extra in ipairs(packed) do
+    source.${extra.name} = ${extra.name};
 $ end
-    check(${name}_layer(weights.data, NULL, 0, alone, x, y, scratch.data, NULL) ==
+    check(${name}_layer(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) ==
               ${NAME}_ERROR_WEIGHTS,
           "weights that were never packed are refused");
     check(${name}_pack_weights(&source, weights.data) == 0, "weights are packed");
 
-    check(${name}_layer(weights.data, NULL, 0, alone, x, y, scratch.data, NULL) == 0,
+    check(${name}_layer(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
           "layer without cache runs");
     check_layer(y, x, &w, alone, alone > 64 ? alone / 5 : 1,
                 "layer without cache is near the reference");
     hash(y, alone * D_MODEL);
     if (alone == rows) { /* else it would take long */
         memcpy(again, x, alone * D_MODEL * sizeof *x);
-        check(${name}_layer(weights.data, NULL, 0, alone, again, again, shared.data, &backwards) == 0 &&
+        check(${name}_layer(weights.data, NULL, 0, alone, again, ${layer_more}again, shared.data, &backwards) == 0 &&
                   same(y, again, alone * D_MODEL),
               "layer in place and with a pool has the same bits");
     }
 
     check(${layer_reset}(cache.data) == 0 &&
-              ${name}_layer(weights.data, cache.data, 0, rows, x, y, scratch.data, NULL) == 0,
+              ${name}_layer(weights.data, cache.data, 0, rows, x, ${layer_more}y, scratch.data, NULL) == 0,
           "layer with a cache runs");
     check_layer(y, x, &w, rows, rows > 8 ? 4 : 1, "layer with a cache is near the reference");
     hash(y, rows * D_MODEL);
@@ -941,7 +973,7 @@ $ end
     for (i = 0; held < rows; i++, held += size) {
         size = chunk(i, rows - held);
         good = good && ${name}_layer(weights.data, cache.data, held, size, x + held * D_MODEL,
-                               again + held * D_MODEL, shared.data, &backwards) == 0;
+                               ${layer_more}again + held * D_MODEL, shared.data, &backwards) == 0;
     }
     held = ${NAME}_CAUSAL ? 0 : rows - size; /* else only the last chunk saw every key */
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
@@ -949,22 +981,22 @@ $ end
     good = 1;
     for (i = rows > 4 ? rows - 4 : 0; i < rows; i++)
         good = good && ${name}_layer(weights.data, cache.data, i, 1, x + i * D_MODEL,
-                               again + i * D_MODEL, scratch.data, NULL) == 0;
+                               ${layer_more}again + i * D_MODEL, scratch.data, NULL) == 0;
     held = ${NAME}_CAUSAL ? 0 : rows - 1;
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
           "layer in single steps has the bits of prefill");
 
-    check(${name}_layer(weights.data, cache.data, CAPACITY, 1, x, again, scratch.data, NULL) ==
+    check(${name}_layer(weights.data, cache.data, CAPACITY, 1, x, ${layer_more}again, scratch.data, NULL) ==
               ${NAME}_ERROR_RANGE,
           "layer past the capacity is refused");
 $ if rope_switches then
     if (rows > ${NAME}_ROPE_ORIGINAL)
         check(${name}_cache_reset(cache.data) == 0 &&
-                  ${name}_layer(weights.data, cache.data, 0, rows, x, again, scratch.data, NULL) ==
+                  ${name}_layer(weights.data, cache.data, 0, rows, x, ${layer_more}again, scratch.data, NULL) ==
                       ${NAME}_ERROR_RANGE,
               "a long sequence in a cache for short ones is refused");
 $ end
-    check(${name}_layer(weights.data, NULL, 1, 1, x, again, scratch.data, NULL) ==
+    check(${name}_layer(weights.data, NULL, 1, 1, x, ${layer_more}again, scratch.data, NULL) ==
               ${NAME}_ERROR_RANGE,
           "layer without cache at a position past 0 is refused");
 
@@ -1049,6 +1081,9 @@ $ end
     test_cache(0, SHORT);
     if (LONG > SHORT)
         test_cache(LONG - TAIL, LONG);
+$ if layout.cache.ring and layout.cache.positions <= 8192 then
+    test_cache(ROUND - TAIL, ROUND);
+$ end
     test_errors();
 $ if shape.emit ~= "attention" then
     test_layer();

@@ -31,7 +31,8 @@ struct weights { /* what the kernel lacks is NULL */
     const float *sinks; /* [heads] */
 };
 
-/* What the attention calls of some kernels take besides. */
+/* What the calls of some kernels take besides, by the names of gen/arguments.lua; a layer takes
+ * less, having some of it among its weights. */
 struct extras {
     const float *sinks; /* [heads] */
 };
@@ -55,7 +56,8 @@ struct qk_norm {
 struct kernel {
     const char *name, *isas, *unfused; /* ids, separated by spaces: all, and those without fma */
     size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim, rope_offset;
-    size_t window, window_right;                                    /* 0: none */
+    size_t cache_positions, chunk; /* that a cache holds, that one call may bring to it */
+    size_t window, window_right;   /* 0: none */
     double scale, rope_theta, softcap, alibi_bias_max, alibi_scale; /* softcap 0: none */
     const struct scaling *scaling;                                  /* NULL: none */
     const struct qk_norm *qk_norm;                                  /* NULL: none */
@@ -74,8 +76,9 @@ struct kernel {
                            const struct extras *extras, float *out, void *scratch,
                            const struct pool *pool);
     int (*pack_weights)(const struct weights *source, void *weights); /* NULL without a layer */
-    int (*layer)(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
-                 void *scratch, const struct pool *pool); /* NULL without a layer */
+    int (*layer)(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+                 const struct extras *extras, float *y, void *scratch,
+                 const struct pool *pool); /* NULL without a layer */
     const char *(*isa)(void);
     int (*use_isa)(const char *isa);
 };

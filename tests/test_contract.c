@@ -38,7 +38,8 @@ static int cache_attention(const struct kernel *kernel, const struct call *c) {
                                    c->pool);
 }
 static int layer(const struct kernel *kernel, const struct call *c) {
-    return kernel->layer(c->weights, c->cache, c->pos, c->n, c->x, c->out, c->scratch, c->pool);
+    return kernel->layer(c->weights, c->cache, c->pos, c->n, c->x, &c->extras, c->out, c->scratch,
+                         c->pool);
 }
 
 /* From APPEND to LAYER: those that need a cache. */
@@ -439,7 +440,7 @@ EACH(kernel, contract, sizes, NULL) {
     if (kernel->sinks)
         parameters += kernel->heads;
     cr_assert_eq(kernel->parameters, kernel->has_layer ? parameters : 0);
-    cr_assert_geq(kernel->cache_bytes, kernel->capacity * (k + v) * sizeof(float));
+    cr_assert_geq(kernel->cache_bytes, kernel->cache_positions * (k + v) * sizeof(float));
     cr_assert_geq(kernel->kv_bytes_per_token, (k + v) * sizeof(float));
     if (kernel->has_layer)
         cr_assert_geq(kernel->weights_bytes, parameters * sizeof(float));

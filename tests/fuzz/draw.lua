@@ -118,6 +118,10 @@ local values = {
     ["softcap"] = function(d) return d.size(0.5, 100) end,
     ["window"] = window,
     ["window_right"] = window,
+    ["cache"] = function(d, it)
+        local ring = it.window and (it.causal or it.window_right)
+        return ring and d.pick { "linear", "ring", "ring", "ring" } or "linear"
+    end,
     ["d_model"] = function(d) return d.near(WIDTHS, 1, 300) end,
     ["alibi.bias_max"] = function(d) return d.size(0.5, 20) end,
     ["alibi.scale"] = function(d) return d.size(0.01, 2) end,
@@ -211,6 +215,7 @@ local features = {
     { "causal" },
     { "window" },
     { "window_right", unless = is_causal },
+    { "cache" },
     { "scale" },
     { "softcap" },
     { "sinks" },
@@ -264,11 +269,11 @@ function draw_value(d, row, it, path, group)
         return draw_group(d, row, it, path)
     end
     error(("tests/fuzz/draw.lua cannot draw the field '%s': give it a function in `values`")
-        :format(path))
+        :format(path), 0)
 end
 
 local function draw_features(d, it)
-    local possible, count = {}, d.pick { 0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 6, #features }
+    local possible, count = {}, d.pick { 0, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 6, #features }
     for i = 1, #features do
         possible[i] = i
     end
@@ -297,7 +302,7 @@ local function check_table()
     for _, row in ipairs(spec.fields) do
         if row.kind ~= "unbuilt" and not (known[row.name] or others[row.name]) then
             error(("tests/fuzz/draw.lua: the field '%s' is not in its table `features`"):format(
-                row.name))
+                row.name), 0)
         end
     end
 end

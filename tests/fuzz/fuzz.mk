@@ -11,6 +11,6 @@ fuzz: attnc
 
 # A few that are the same each time.
 check-fuzz: attnc
-	@+MAKE='$(MAKE) --no-print-directory' tests/fuzz/run 12 1 1
+	@+MAKE='$(MAKE) --no-print-directory' tests/fuzz/run 9 1 1
 
 .PHONY: fuzz check-fuzz

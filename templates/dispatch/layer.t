@@ -1,0 +1,304 @@
+$ -- The layer: packed weights, projections around attention.
+$ if shape.emit == "layer" then
+$ local w, rows, reach = memory.weight_offsets, layout.layer_rows, layout.reach
+
+/* ---- layer ---- */
+
+static const uint64_t ${name}_weights_mark = UINT64_C(0x${mark.weights});
+
+/* Packs `columns` outputs of `depth` inputs: panels of ${plan.PANEL} columns, each with its bias (if `has_bias`)
+ * and then [depth][${plan.PANEL}]; columns past the last are zero. */
+static void ${name}_pack_matrix(const float *w, const float *bias, int has_bias, size_t columns,
+    size_t depth, float *packed)
+{
+    for (size_t first = 0; first < columns; first += ${plan.PANEL})
+        for (size_t row = has_bias ? 0 : 1; row <= depth; row++, packed += ${plan.PANEL})
+            for (size_t c = 0; c < ${plan.PANEL}; c++) {
+                const size_t column = first + c;
+                if (column >= columns)
+                    packed[c] = 0.0f;
+                else if (row == 0)
+                    packed[c] = bias[column];
+                else
+$ if shape.weights_layout == "out_in" then
+                    packed[c] = w[column * depth + row - 1];
+$ else
+                    packed[c] = w[(row - 1) * columns + column];
+$ end
+            }
+}
+
+$ if shape.qk_norm then
+/* Packs `count` vectors of `width` parameters, each padded with zeros to ${plan.VALUE_PAD}. Adds `more` to each:
+ * -0 changes none. */
+static void ${name}_pack_norm(const float *from, float more, size_t count, size_t width, float *packed)
+{
+    const size_t stride = (width + ${plan.VALUE_PAD - 1}) / ${plan.VALUE_PAD} * ${plan.VALUE_PAD};
+    for (size_t i = 0; i < count; i++)
+        for (size_t c = 0; c < stride; c++)
+            packed[i * stride + c] = c < width ? from[i * width + c] + more : 0.0f;
+}
+
+$ end
+int ${name}_pack_weights(const ${name}_weights *source, void *weights)
+{
+    float *const packed = (float *)weights + (weights != NULL ? ${NAME}_ALIGN / sizeof(float) : 0);
+    if (source == NULL || weights == NULL || source->wq == NULL || source->wk == NULL || source->wv == NULL ||
+        source->wo == NULL)
+        return ${NAME}_ERROR_NULL;
+$ if shape.qkv_bias then
+    if (source->bq == NULL || source->bk == NULL || source->bv == NULL)
+        return ${NAME}_ERROR_NULL;
+$ end
+$ if shape.o_bias then
+    if (source->bo == NULL)
+        return ${NAME}_ERROR_NULL;
+$ end
+$ if shape.qk_norm then
+    if (source->q_norm == NULL || source->k_norm == NULL)
+        return ${NAME}_ERROR_NULL;
+$   if shape.qk_norm.bias then
+    if (source->q_norm_bias == NULL || source->k_norm_bias == NULL)
+        return ${NAME}_ERROR_NULL;
+$   end
+$ end
+$ for _, extra in ipairs(packed) do
+    if (source->${extra.name} == NULL)
+        return ${NAME}_ERROR_NULL;
+$ end
+    if (!${name}_aligned(weights))
+        return ${NAME}_ERROR_ALIGN;
+$ local function bias(which, on) return on and "source->" .. which or "NULL" end
+$ local b, bo = shape.qkv_bias and 1 or 0, shape.o_bias and 1 or 0
+    ${name}_pack_matrix(source->wq, ${bias("bq", shape.qkv_bias)}, ${b}, ${layout.q_width}, ${NAME}_D_MODEL, packed);
+    ${name}_pack_matrix(source->wk, ${bias("bk", shape.qkv_bias)}, ${b}, ${layout.k_width}, ${NAME}_D_MODEL, packed + ${w.wk});
+    ${name}_pack_matrix(source->wv, ${bias("bv", shape.qkv_bias)}, ${b}, ${layout.v_width}, ${NAME}_D_MODEL, packed + ${w.wv});
+    ${name}_pack_matrix(source->wo, ${bias("bo", shape.o_bias)}, ${bo}, ${NAME}_D_MODEL, ${layout.o_width}, packed + ${w.wo});
+$ for _, which in ipairs(shape.qk_norm and { "q_norm", "k_norm" } or {}) do
+$   local packed = layout[which]
+    ${name}_pack_norm(source->${which}, ${shape.qk_norm.unit_offset and "1.0f" or "-0.0f"}, ${packed.count}, ${packed.width}, packed + ${w[which]});
+$   if shape.qk_norm.bias then
+    ${name}_pack_norm(source->${which}_bias, -0.0f, ${packed.count}, ${packed.width}, packed + ${w[which] + packed.bias});
+$   end
+$ end
+$ for _, extra in ipairs(packed) do
+    memset(packed + ${w[extra.name]}, 0, ${plan.ceil_to(extra.floats, plan.ALIGN // 4)} * sizeof(float));
+    memcpy(packed + ${w[extra.name]}, source->${extra.name}, ${extra.floats} * sizeof(float));
+$ end
+    memset(weights, 0, ${NAME}_ALIGN);
+    memcpy(weights, &${name}_weights_mark, sizeof ${name}_weights_mark);
+    return ${NAME}_OK;
+}
+
+/* One thread's share of the panels of one projection. */
+static void ${name}_project(const ${name}_job *job, size_t index, int out, const float *w,
+    size_t columns, float *y)
+{
+    const size_t panels = (columns + ${plan.PANEL - 1}) / ${plan.PANEL};
+    const size_t first = ${name}_share(panels, index, job->threads);
+    const size_t count = ${name}_share(panels, index + 1, job->threads) - first;
+    if (y != NULL && count > 0)
+        (out ? job->kernels->project_out : job->kernels->project_in)(job->x, job->n, w, columns, first, count, y);
+}
+
+static void ${name}_project_task(void *argument, size_t index)
+{
+    const ${name}_job *const job = (const ${name}_job *)argument;
+    ${name}_project(job, index, 0, job->weights, ${layout.q_width}, job->q_rows);
+    ${name}_project(job, index, 0, job->weights + ${w.wk}, ${layout.k_width}, job->k_rows);
+    ${name}_project(job, index, 0, job->weights + ${w.wv}, ${layout.v_width}, job->v_rows);
+    ${name}_project(job, index, 1, job->weights + ${w.wo}, ${NAME}_D_MODEL, job->y);
+}
+$ local prepare = shape.qk_norm and "prepare" or "rotate" -- what becomes of projected q and k
+$ if shape.rope or shape.qk_norm then
+$   local long = rope_switches and ", job->is_long" or ""
+$   local after = shape.qk_norm and shape.qk_norm.order == "after_rope"
+$   local function norm(which)
+    if (job->${which}_rows != NULL)
+        job->kernels->norm_${which}(job->${which}_rows + first * ${layout[which .. "_width"]}, count, job->weights + ${w[which .. "_norm"]});
+$   end
+$   local function norms()
+$     norm("q")
+$     norm("k")
+$   end
+
+/* Items: rows of the chunk. Queries and keys, whichever there are. */
+static void ${name}_${prepare}_task(void *argument, size_t index)
+{
+    const ${name}_job *const job = (const ${name}_job *)argument;
+    const size_t first = ${name}_share(job->n, index, job->threads);
+    const size_t count = ${name}_share(job->n, index + 1, job->threads) - first;
+$   if shape.qk_norm and not after then norms() end
+$   if shape.rope then
+    if (job->q_rows != NULL)
+        job->kernels->rotate(job->q_rows + first * ${layout.q_width}, count, ${NAME}_HEADS, job->pos + first${long});
+    if (job->k_rows != NULL)
+        job->kernels->rotate(job->k_rows + first * ${layout.k_width}, count, ${NAME}_KV_HEADS, job->pos + first${long});
+$   end
+$   if after then norms() end
+}
+$ end
+
+/* Keys and values of the rows first .. end - 1 of a call of the layer, some at a time, into the cache
+ * or the scratch; row 0 stands at position pos. With `queries` (no more rows than are taken at a
+ * time) their queries too, which job->rows then begins with. */
+static void ${name}_layer_keys(${name}_job *job, const ${name}_pool *pool, const float *x, size_t pos,
+    size_t first, size_t end, int queries)
+{
+    for (; first < end; first += job->n) {
+        job->x = x + first * ${NAME}_D_MODEL;
+        job->n = end - first < ${rows} ? end - first : ${rows};
+        job->q_rows = queries ? job->rows : NULL;
+        job->k_rows = job->rows + ${rows * layout.q_width};
+        job->v_rows = job->k_rows + ${rows * layout.k_width};
+        job->y = NULL;
+        ${name}_run(pool, ${name}_project_task, job);
+        job->pos = pos + first;
+$ if shape.rope or shape.qk_norm then
+        ${name}_run(pool, ${name}_${prepare}_task, job);
+$ end
+        job->k = job->k_rows;
+        job->v = job->v_rows;
+        job->call.n_kv = job->pos + job->n;
+        ${name}_run(pool, ${name}_pack_task, job);
+    }
+    job->k_rows = NULL;
+    job->v_rows = NULL;
+}
+
+/* The results of the rows first .. end - 1, whose keys are there; with `queries` their queries, too. */
+static void ${name}_layer_results(${name}_job *job, const ${name}_pool *pool, const float *x, size_t pos,
+    size_t first, size_t end, int queries, float *y)
+{
+    float *const o_rows = job->rows + ${rows * (layout.q_width + layout.k_width + layout.v_width)};
+    for (; first < end; first += job->n) {
+        job->n = end - first < ${rows} ? end - first : ${rows};
+        job->pos = pos + first;
+        if (!queries) {
+            job->x = x + first * ${NAME}_D_MODEL;
+            job->q_rows = job->rows;
+            ${name}_run(pool, ${name}_project_task, job);
+$ if shape.rope or shape.qk_norm then
+            ${name}_run(pool, ${name}_${prepare}_task, job);
+$ end
+        }
+        job->call.q = job->rows;
+        job->call.out = o_rows;
+        job->call.n = job->n;
+        job->call.pos = (ptrdiff_t)job->pos;
+        ${name}_run(pool, ${name}_attend_task, job);
+        job->q_rows = NULL;
+        job->x = o_rows;
+        job->y = y + first * ${NAME}_D_MODEL;
+        ${name}_run(pool, ${name}_project_task, job);
+        job->y = NULL;
+    }
+}
+
+int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, ${layer_parameters}float *y,
+    void *scratch, const ${name}_pool *pool)
+{
+    const ${name}_kernels *const kernels = ${name}_kernels_here();
+    ${name}_job job;
+    size_t held = 0;
+    int status;
+    uint64_t mark;
+    memset(&job, 0, sizeof job);
+    if (weights == NULL || x == NULL || y == NULL || scratch == NULL)
+        return ${NAME}_ERROR_NULL;
+$ check_extras(layer_extras)
+    if (!${name}_aligned(weights))
+        return ${NAME}_ERROR_ALIGN;
+    if (cache != NULL) {
+        held = ${name}_cache_length(cache, &status);
+        if (status != ${NAME}_OK)
+            return status;
+    }
+    if (pos > held || n > ${NAME}_CAPACITY - pos)
+        return ${NAME}_ERROR_RANGE;
+$ if shape.exact then
+    if (cache == NULL && n != ${NAME}_CAPACITY)
+        return ${NAME}_ERROR_RANGE;
+$ end
+$ if ring then
+    if (cache != NULL) {
+        const size_t first = ${name}_cache_first(cache);
+        if (${name}_lacks_keys(pos, pos < first ? pos : first))
+            return ${NAME}_ERROR_RANGE;
+    }
+$ end
+$ if rope_switches then
+    /* Keys of a short sequence cannot be those of a long one. */
+    job.is_long = cache != NULL ? ${name}_cache_is_long(cache) : n > ${NAME}_ROPE_ORIGINAL;
+    if (pos + n > ${NAME}_ROPE_ORIGINAL && !job.is_long)
+        return ${NAME}_ERROR_RANGE;
+$ end
+    memcpy(&mark, weights, sizeof mark);
+    if (mark != ${name}_weights_mark)
+        return ${NAME}_ERROR_WEIGHTS;
+    status = ${name}_check_run(kernels, scratch, pool);
+    if (status != ${NAME}_OK)
+        return status;
+    if (n == 0)
+        return ${NAME}_OK;
+
+    job.kernels = kernels;
+    job.threads = ${name}_threads(pool);
+    job.weights = (const float *)weights + ${NAME}_ALIGN / sizeof(float);
+    job.rows = (float *)scratch;
+    job.scratch = job.rows + ${NAME}_LAYER_BYTES / sizeof(float);
+    if (cache != NULL) {
+        job.kv = (float *)cache + ${NAME}_ALIGN / sizeof(float);
+    } else {
+        job.kv = job.scratch;
+        job.scratch += (size_t)${NAME}_KV_HEADS * ${NAME}_HEAD_FLOATS;
+    }
+    job.call.kv = job.kv;
+$ if ring then
+    job.call.ring = cache != NULL;
+    job.call.kv_stride = cache != NULL ? ${NAME}_CACHE_HEAD_FLOATS : ${NAME}_HEAD_FLOATS;
+$ else
+    job.call.kv_stride = ${NAME}_HEAD_FLOATS;
+$ end
+$ for _, extra in ipairs(packed) do
+    job.call.${extra.name} = job.weights + ${w[extra.name]};
+$ end
+$ take_extras(layer_extras)
+
+$ local set_cache = ("%s_cache_set(cache, %spos + n%s);"):format(name, ring and "held_first, " or "", rope_switches and ", job.is_long" or "")
+$ if ring then
+$   -- rows of a piece: whole chunks of the layer's where there is room for one
+$   local chunk = layout.cache.chunk
+$   local piece = chunk < rows and chunk or chunk // rows * rows
+    if (cache != NULL) { /* piece by piece: none overwrites a key that a row before it sees; x may be y */
+        const size_t held_first = ${name}_cache_first_after(cache, pos, n);
+$   if reach == 1 then
+        for (size_t first = 0; first < n; first += ${piece}) {
+            const size_t end = n - first < ${piece} ? n : first + ${piece};
+            const int queries = end - first <= ${rows};
+            ${name}_layer_keys(&job, pool, x, pos, first, end, queries);
+            ${name}_layer_results(&job, pool, x, pos, first, end, queries, y);
+        }
+$   else
+        for (size_t first = 0, packed = 0; first < n; first += ${piece}) {
+            const size_t end = n - first < ${piece} ? n : first + ${piece};
+            const size_t keys = n - end < ${reach - 1} ? n : end + ${reach - 1}; /* that the last row sees */
+            ${name}_layer_keys(&job, pool, x, pos, packed, keys, 0);
+            ${name}_layer_results(&job, pool, x, pos, first, end, 0, y);
+            packed = keys;
+        }
+$   end
+        ${set_cache}
+        return ${NAME}_OK;
+    }
+$ end
+    /* All keys and values first, then the results: x may be y. */
+    ${name}_layer_keys(&job, pool, x, pos, 0, n, n <= ${rows});
+$ if not ring then
+    if (cache != NULL)
+        ${set_cache}
+$ end
+    ${name}_layer_results(&job, pool, x, pos, 0, n, n <= ${rows}, y);
+    return ${NAME}_OK;
+}
+$ end

@@ -1,0 +1,125 @@
+$ -- The head of the header: what the numbers mean, in words and formulas. `layer`, `rope`, `norm` and
+$ -- `unfused` are read by the header's other parts, too.
+$ layer, rope, norm = shape.emit == "layer", shape.rope, shape.qk_norm
+#ifndef ${NAME}_H
+#define ${NAME}_H
+
+/*
+ * ${title}
+ *
+ * Conventions
+ *   Arrays are dense, row-major, float; they need no alignment beyond a float's. `cache`, `weights`
+ *   and `scratch` are the caller's memory, aligned to ${NAME}_ALIGN bytes. Nothing is allocated, no
+ *   thread is started, no variable is kept but the choice of the instruction set. No function takes
+ *   more than ${plan.STACK_BYTES} bytes of stack.
+ *   scores    ${float_text(shape.scale)} * <q, k>
+$ local conditions = {}
+$ if shape.causal then conditions[1] = "j <= i" end
+$ if shape.window > 0 then
+$   conditions[#conditions + 1] = ("i - j < %d"):format(shape.window)
+$ end
+$ if shape.window_right > 0 then
+$   conditions[#conditions + 1] = ("j - i < %d"):format(shape.window_right)
+$ end
+$ if #conditions > 0 then
+ *   visible   key j to the query at position i if ${table.concat(conditions, " and ")}; positions count from 0 over
+ *             the whole sequence
+$   if shape.window > 0 or shape.window_right > 0 then
+ *   window    ${shape.window > 0 and ("%d keys up to the own one, which counts"):format(shape.window) or ""}${shape.window > 0 and shape.window_right > 0 and "; " or ""}${shape.window_right > 0 and ("%d keys from the own one on, which counts"):format(shape.window_right) or ""}
+$   end
+$ else
+ *   visible   every key to every query
+$ end
+$ if shape.softcap then
+ *   soft cap  a score s becomes c * tanh(s / c), c = ${float_text(shape.softcap)}, before all that follows
+$ end
+$ if shape.alibi then
+ *   ALiBi     plus slope * (j - i), key j and query i; the slopes of heads 0, 1, ...: ${alibi_text}
+$ end
+$ if shape.sinks then
+ *   sinks     the softmax of head h has exp(sinks[h]) once more in its denominator, without a value; a
+ *             sink is finite, or -infinity for none
+$ end
+ *   heads     query head h reads KV head h / ${layout.group} (rounded down)
+ *   output    softmax of the visible scores times v; a query that sees no key gives zeros
+$ if rope and (rope.scaling or rope.offset) then
+$   local scaling, dim = rope.scaling, rope.rotary_dim
+$   local function number(x) return ("%.17g"):format(x) end
+$   local from = rope.offset and ("(position + %d)"):format(rope.offset) or "position"
+$   local apart = (scaling and scaling.type == "proportional" and shape.head_dim or dim) // 2
+$   local base = ("theta^(-2i / %d)"):format(scaling and scaling.type == "proportional" and shape.head_dim or dim)
+ *   rope      q and k turn by ${from} * ${scaling and "w(i)" or base}, theta = ${float_text(rope.theta)}: channels
+ *             ${rope.layout == "half" and ("i and i + %d"):format(apart) or "2i and 2i + 1"} of each head are a pair, i < ${dim // 2}; the cache holds k after it
+$   if scaling then
+$     local kind, factor = scaling.type, scaling.factor and number(scaling.factor)
+$     local original = scaling.original_max_position_embeddings
+$     if kind == "linear" or kind == "proportional" then
+ *             w(i) = ${base}${scaling.factor ~= 1 and " / " .. factor or ""} (${kind})
+$     elseif kind == "dynamic" then
+$       local length = math.max(shape.capacity, original)
+ *             w(i) = t^(-2i / ${dim}), t = theta * (${factor} * ${length} / ${original} - ${number(scaling.factor - 1)})^(${dim} / ${dim - 2}) (dynamic
+ *             NTK for a sequence of ${length} positions: here t is the same for shorter ones)
+$     elseif kind == "llama3" then
+ *             w(i) = (1 - a) * u / ${factor} + a * u (llama3), where u = ${base} and a, within
+ *             0 .. 1, is (${original} * u / (2 pi) - ${number(scaling.low_freq_factor)}) / (${number(scaling.high_freq_factor)} - ${number(scaling.low_freq_factor)})
+$     elseif kind == "yarn" then
+ *             w(i) = a * u / ${factor} + (1 - a) * u (yarn), where u = ${base} and a, within 0 .. 1,
+ *             is (i - p(${number(scaling.beta_fast)})) / (p(${number(scaling.beta_slow)}) - p(${number(scaling.beta_fast)})); p(b) = ${dim} ln(${original} / (2 pi b)) / (2 ln theta),
+ *             ${scaling.truncate and "the first one rounded down, the second one up, " or ""}at least 0 and at most ${dim - 1}
+$     else
+$       local function list(name, factors)
+ *             ${name}(i) =
+$         for i = 1, #factors, 8 do
+$           local row = {}
+$           for j = i, math.min(i + 7, #factors) do row[#row + 1] = ("%.10g"):format(factors[j]) end
+ *               ${table.concat(row, " ")}
+$         end
+$       end
+$       if rope_switches then
+ *             w(i) = ${base} / short(i) in sequences of up to ${original} positions, ${base} / long(i)
+ *             in longer ones, from their first position on (longrope). So a cache must be begun for
+ *             one of them: _cache_reset or _cache_reset_long; without one, n tells
+$         list("short", scaling.short_factor)
+$         list("long", scaling.long_factor)
+$       else
+$         local long = shape.capacity > original
+ *             w(i) = ${base} / f(i) (longrope, ${long and "longer than" or "up to"} ${original} positions)
+$         list("f", long and scaling.long_factor or scaling.short_factor)
+$       end
+$     end
+$     if scaling.attention_factor and scaling.attention_factor ~= 1 then
+ *             cosine and sine are multiplied with ${number(scaling.attention_factor)}
+$     end
+$   end
+$ elseif rope then
+ *   rope      q and k turn by position * theta^(-2i / ${rope.rotary_dim}), theta = ${float_text(rope.theta)}: channels
+ *             ${rope.layout == "half" and ("i and i + %d"):format(rope.rotary_dim // 2) or "2i and 2i + 1"} of each head are a pair, i < ${rope.rotary_dim // 2}; the cache holds k after it
+$ end
+$ if norm then
+$   local top, below = "x", "mean of x^2"
+$   if norm.type == "layernorm" then top, below = "(x - mean)", "variance" end
+$   local of = norm.width == "full" and "all heads together" or "each head"
+$   local when = norm.order == "after_rope" and "after they turned" or rope and "before they turn" or "as projected"
+$   local owners = norm.width == "full" and "each channel has its weight" or norm.weights and "each head has its own weights" or "all heads share the weights"
+ *   qk norm   ${norm.type == "layernorm" and "LayerNorm" or "RMSNorm"} of q and k, ${of}, ${when}:
+ *             ${top} / sqrt(${below} + ${("%.9g"):format(norm.eps)}) * ${norm.unit_offset and "(1 + w)" or "w"}${norm.bias and " + b" or ""}; ${owners};
+ *             the cache holds k after it
+$ end
+ *   NaN       reaches exactly the outputs that see it; what is not visible is never used
+ *
+$ unfused = {}
+$ for _, set in ipairs(isas) do
+$   if not set.fused then unfused[#unfused + 1] = set.id end
+$ end
+$ if #unfused == 0 or #unfused == #isas then
+ * Results are the same to the bit on every instruction set below, for any way to cut a sequence into
+$ else
+ * Results are the same to the bit on every instruction set below that has a fused multiply-add, and
+ * on every one that has not (those of ${NAME}_UNFUSED_ISAS), for any way to cut a sequence into
+$ end
+ * calls, any number of threads, any compiler that keeps IEEE 754 arithmetic (round to nearest).
+ * Floating-point exceptions must be masked, and their flags mean nothing after a call: lanes that
+ * are not used hold anything. With flush-to-zero set, subnormal numbers may differ.
+ * Error: with e = 2^-24 and A the largest sum |q k| scale of any visible key, a weight is off by at
+ * most about 2 (${shape.head_dim + 4}) e A + 6 e relative, an output by that plus n e times sum(weight |v|).
+ */

@@ -1,0 +1,146 @@
+$ -- The functions, each with its contract.
+
+/* The caller's threads. NULL instead of a pool: all in the calling thread. */
+typedef struct ${name}_pool {
+    void *self;
+    size_t threads; /* 1 to ${NAME}_MAX_THREADS; scratch must be laid out for so many */
+    /* Calls task(argument, i) once for each i in 0 .. count - 1 (count <= threads), in any order and
+     * on any threads, and returns when all have returned. */
+    void (*run)(void *self, void (*task)(void *argument, size_t index), void *argument, size_t count);
+} ${name}_pool;
+
+$ local function extras_text(list)
+$   for _, extra in ipairs(list) do
+ *   ${extra.name} ${extra.dims}
+$   end
+$ end
+/* Attention of n_q queries to n_kv keys.
+ *   q    [n_q][${shape.heads}][${shape.head_dim}]
+ *   k    [n_kv][${shape.kv_heads}][${shape.head_dim}], v [n_kv][${shape.kv_heads}][${shape.v_head_dim}] (not used where n_kv is 0)
+$ extras_text(extras)
+ *   out  [n_q][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; may be q, else overlaps no input" or "; overlaps no input"}
+$ if shape.exact then
+ * n_q and n_kv must be ${shape.capacity}.
+$ else
+ * n_q, n_kv <= ${shape.capacity}. Query i stands at position n_kv - n_q + i${layout.reach == 1 and " (negative: it sees no key)" or ""}.
+$ end
+ *   scratch  ${NAME}_SCRATCH_BYTES, or _FOR(pool->threads); its contents before and after mean nothing
+ * NULL, RANGE, ALIGN, CPU. */
+${NAME}_API int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv,
+    ${extra_parameters}float *out, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
+
+$ local ring = layout.cache.ring
+/* A KV cache: ${NAME}_CACHE_BYTES of the caller's memory, the same on every instruction set. It may be
+ * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions ${ring and "written, the first one held" or "held"}${rope_switches and ", whether it is a long one" or ""}, 64 bits each. Then for each KV
+ * head, for each block of ${plan.BLOCK} positions: keys in tiles [${shape.head_dim}][${plan.KEY_TILE} keys], then values in panels of
+ * channels, [keys][width], ${panel_widths} wide. Calls on the same cache from several threads are the caller's to order.
+$ if ring then
+ * It is a ring of the latest ${layout.cache.positions} positions: position p lies where p mod ${layout.cache.positions} does. Whatever
+ * writes a position forgets the one that lay there.
+$ end
+ *
+ * _reset empties it. NULL, ALIGN. */
+${NAME}_API int ${name}_cache_reset(void *cache) ${NAME}_CHECK;
+$ if rope_switches then
+
+/* Empties it for a sequence that will be longer than ${NAME}_ROPE_ORIGINAL positions: the layer turns its keys by
+ * the long factors, from the first one on. A sequence that outgrows a cache of _cache_reset has to
+ * begin anew in one of these: its keys are other ones. NULL, ALIGN. */
+${NAME}_API int ${name}_cache_reset_long(void *cache) ${NAME}_CHECK;
+$ end
+
+/* Writes n positions from pos on: k [n][${shape.kv_heads}][${shape.head_dim}], v [n][${shape.kv_heads}][${shape.v_head_dim}]. pos is at most the number held; positions
+ * after pos + n are forgotten, so going back to an earlier pos is how to undo. n = 0 changes nothing.
+$ if ring then
+ * n is at most ${NAME}_CHUNK: then the n queries at pos find all that they see. So they do after
+ * going back, to ${NAME}_CHUNK before the furthest position ever written; from further back the
+ * keys that they see have to be written again.
+ * NULL, RANGE (past the capacity, a gap, more than a chunk), ALIGN, CACHE, CPU. */
+$ else
+ * NULL, RANGE (past the capacity, or a gap), ALIGN, CACHE, CPU. */
+$ end
+${NAME}_API int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k,
+    const float *v) ${NAME}_CHECK;
+
+/* Attention of the queries at positions pos .. pos + n - 1 to the cache, which must hold them:
+ * prefill (pos = 0), a chunk, or decode (n = 1).
+ *   q [n][${shape.heads}][${shape.head_dim}], out [n][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; out may be q" or ""}
+$ extras_text(extras)
+ *   scratch  ${NAME}_CACHE_SCRATCH_BYTES, or _FOR(pool->threads)
+$ if not shape.causal then
+ * ${shape.window == 0 and shape.window_right == 0 and "Every query sees all positions held." or "A query sees what the cache holds of its window."}
+$ end
+$ if ring then
+ * NULL, RANGE (a key that the query at pos sees is not held any more, too), ALIGN, CACHE, CPU. */
+$ else
+ * NULL, RANGE, ALIGN, CACHE, CPU. */
+$ end
+${NAME}_API int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float *q, ${extra_parameters}float *out,
+    void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
+$ if layer then
+$   local function dims(columns, depth)
+$     if shape.weights_layout == "in_out" then columns, depth = depth, columns end
+$     return ("[%d][%d]"):format(columns, depth)
+$   end
+
+/* The layer's parameters as the model has them, ${shape.weights_layout == "in_out" and "y = x W + b (in_out)" or "y = W x + b (out_in, as PyTorch's Linear)"}. */
+typedef struct ${name}_weights {
+    const float *wq; /* ${dims(layout.q_width, shape.d_model)} */
+    const float *wk; /* ${dims(layout.k_width, shape.d_model)} */
+    const float *wv; /* ${dims(layout.v_width, shape.d_model)} */
+    const float *wo; /* ${dims(shape.d_model, layout.o_width)} */
+$   if shape.qkv_bias then
+    const float *bq, *bk, *bv; /* [${layout.q_width}], [${layout.k_width}], [${layout.v_width}] */
+$   end
+$   if shape.o_bias then
+    const float *bo; /* [${shape.d_model}] */
+$   end
+$   if norm then
+$     local function norm_dims(heads)
+$       return norm.weights and ("[%d][%d]"):format(heads, shape.head_dim)
+$         or ("[%d]"):format(shape.head_dim * (norm.width == "full" and heads or 1))
+$     end
+    const float *q_norm, *k_norm; /* weights: ${norm_dims(shape.heads)}, ${norm_dims(shape.kv_heads)}${norm.unit_offset and "; 1 is added" or ""} */
+$     if norm.bias then
+    const float *q_norm_bias, *k_norm_bias; /* likewise */
+$     end
+$   end
+$   for _, extra in ipairs(packed) do
+    ${arguments.declaration(extra)}; /* ${extra.dims} */
+$   end
+} ${name}_weights;
+
+/* Packs the parameters, once: into ${NAME}_WEIGHTS_BYTES at `weights`, the same on every instruction set.
+ * The source is not needed afterwards. NULL, ALIGN. */
+${NAME}_API int ${name}_pack_weights(const ${name}_weights *source, void *weights) ${NAME}_CHECK;
+
+$   local order = not norm and "rope(%s)" or norm.order == "after_rope" and "norm(rope(%s))" or rope and "rope(norm(%s))" or "norm(%s)"
+/* The attention layer: y = Wo attention(${order:format("Wq x")}, ${order:format("Wk x")}, Wv x), biases where the model has them.
+ *   x, y   [n][${shape.d_model}]; y may be x, else overlaps no input
+$ extras_text(layer_extras)
+ *   cache  appends the n positions at pos (see _cache_append), then attends to all that it holds;
+ *          NULL: pos is 0 and the n rows attend to each other${shape.exact and (", n = %d"):format(shape.capacity) or ""}
+$   if rope_switches then
+ *          RANGE past ${NAME}_ROPE_ORIGINAL positions unless it was begun by _cache_reset_long
+$   end
+$   if ring then
+ *          any n: it takes a chunk after the other, as if the cache held all positions; RANGE where a
+ *          key that the row at pos sees is not held any more
+$   end
+ *   scratch  ${NAME}_SCRATCH_BYTES without a cache, ${NAME}_CACHE_SCRATCH_BYTES with one, or _FOR(threads)
+ * NULL, RANGE, ALIGN, CACHE, WEIGHTS, CPU. */
+${NAME}_API int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+    ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
+$ end
+
+/* The instruction set that runs, "none" if the CPU runs none of them. The first call of any function
+ * picks the best; looking is safe from any number of threads. */
+${NAME}_API const char *${name}_isa(void);
+
+/* Forces one by name, or NULL: the best again. Not while other threads are in a call. CPU. */
+${NAME}_API int ${name}_use_isa(const char *isa) ${NAME}_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,131 @@
+$ -- The shape, sizes and status codes as macros.
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if SIZE_MAX < ${most_bytes}
+#error "${name} needs up to ${most_bytes} bytes at once, more than a size_t counts here"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ${NAME}_VERSION "${version}"
+#define ${NAME}_ISAS "${table.concat(shape.isa, " ")}" /* worst to best */
+#define ${NAME}_UNFUSED_ISAS "${table.concat(unfused, " ")}" /* those that round products before sums */
+
+/* The shape. */
+#define ${NAME}_D_MODEL ${shape.d_model}
+#define ${NAME}_HEADS ${shape.heads}
+#define ${NAME}_KV_HEADS ${shape.kv_heads}
+#define ${NAME}_HEAD_DIM ${shape.head_dim}
+#define ${NAME}_V_HEAD_DIM ${shape.v_head_dim}
+#define ${NAME}_CAPACITY ${shape.capacity} /* positions */
+#define ${NAME}_EXACT ${shape.exact and 1 or 0} /* 1: without a cache, always exactly so many */
+$ if layout.cache.ring then
+#define ${NAME}_CACHE_POSITIONS ${layout.cache.positions} /* that a cache holds: the latest ones */
+#define ${NAME}_CHUNK ${layout.cache.chunk} /* positions that one call may bring to a cache */
+$ else
+#define ${NAME}_CACHE_POSITIONS ${NAME}_CAPACITY /* that a cache holds */
+#define ${NAME}_CHUNK ${NAME}_CAPACITY /* positions that one call may bring to a cache */
+$ end
+#define ${NAME}_CAUSAL ${shape.causal and 1 or 0}
+#define ${NAME}_WINDOW ${shape.window} /* keys up to the own one; 0: all */
+#define ${NAME}_WINDOW_RIGHT ${shape.window_right} /* keys from the own one on; 0: all */
+#define ${NAME}_SCALE ${float_text(shape.scale)}
+#define ${NAME}_SOFTCAP ${float_text(shape.softcap or 0.0)} /* 0: none */
+#define ${NAME}_SINKS ${shape.sinks and 1 or 0}
+#define ${NAME}_ALIBI ${shape.alibi and 1 or 0}
+#define ${NAME}_ALIBI_BIAS_MAX ${float_text(shape.alibi and shape.alibi.bias_max or 0.0)}
+#define ${NAME}_ALIBI_SCALE ${float_text(shape.alibi and shape.alibi.scale or 0.0)}
+#define ${NAME}_HAS_LAYER ${layer and 1 or 0}
+#define ${NAME}_QKV_BIAS ${shape.qkv_bias and 1 or 0}
+#define ${NAME}_O_BIAS ${shape.o_bias and 1 or 0}
+#define ${NAME}_WEIGHTS_IN_OUT ${shape.weights_layout == "in_out" and 1 or 0}
+#define ${NAME}_ROTARY_DIM ${rope and rope.rotary_dim or 0}
+#define ${NAME}_ROPE_THETA ${float_text(rope and rope.theta or 0.0)}
+#define ${NAME}_ROPE_INTERLEAVED ${rope and rope.layout == "interleaved" and 1 or 0}
+$ if rope and rope.offset then
+#define ${NAME}_ROPE_OFFSET ${rope.offset}
+$ end
+$ if rope and rope.scaling then
+$   local scaling = rope.scaling
+$   local function number(name) return float_text(scaling[name] or 0.0) end
+$   local function list(name)
+$     local texts = {}
+$     for i, factor in ipairs(scaling[name] or { 0.0 }) do texts[i] = float_text(factor) end
+$     return "{" .. table.concat(texts, ", ") .. "}"
+$   end
+/* The scaling of rope, by the names of transformers; 0 where it has no such number. */
+#define ${NAME}_ROPE_SCALED 1
+#define ${NAME}_ROPE_SCALING "${scaling.type}"
+#define ${NAME}_ROPE_FACTOR ${number("factor")}
+#define ${NAME}_ROPE_ORIGINAL ${scaling.original_max_position_embeddings or 0}
+#define ${NAME}_ROPE_ATTENTION_FACTOR ${float_text(scaling.attention_factor or 1.0)}
+#define ${NAME}_ROPE_LOW_FREQ_FACTOR ${number("low_freq_factor")}
+#define ${NAME}_ROPE_HIGH_FREQ_FACTOR ${number("high_freq_factor")}
+#define ${NAME}_ROPE_BETA_FAST ${number("beta_fast")}
+#define ${NAME}_ROPE_BETA_SLOW ${number("beta_slow")}
+#define ${NAME}_ROPE_TRUNCATE ${scaling.truncate and 1 or 0}
+#define ${NAME}_ROPE_SHORT_FACTORS ${list("short_factor")}
+#define ${NAME}_ROPE_LONG_FACTORS ${list("long_factor")}
+#define ${NAME}_ROPE_SWITCHES ${rope_switches and 1 or 0} /* 1: _cache_reset_long is there */
+$ end
+$ if norm then
+#define ${NAME}_QK_NORM 1
+#define ${NAME}_QK_NORM_LAYERNORM ${norm.type == "layernorm" and 1 or 0} /* 0: RMSNorm */
+#define ${NAME}_QK_NORM_FULL ${norm.width == "full" and 1 or 0} /* 1: over all heads together */
+#define ${NAME}_QK_NORM_AFTER_ROPE ${norm.order == "after_rope" and 1 or 0}
+#define ${NAME}_QK_NORM_EPS ${float_text(norm.eps)}
+#define ${NAME}_QK_NORM_UNIT_OFFSET ${norm.unit_offset and 1 or 0}
+#define ${NAME}_QK_NORM_BIAS ${norm.bias and 1 or 0}
+#define ${NAME}_QK_NORM_PER_HEAD ${norm.weights and 1 or 0}
+$ end
+
+/* Memory, in bytes. */
+#define ${NAME}_ALIGN ${plan.ALIGN}
+#define ${NAME}_CACHE_BYTES ${size(memory.cache_bytes)}
+#define ${NAME}_WEIGHTS_BYTES ${size(memory.weights_bytes)}
+#define ${NAME}_HEAD_FLOATS ${size(layout.head_floats)} /* packed keys and values of one KV head */
+$ if layout.cache.ring then
+#define ${NAME}_CACHE_HEAD_FLOATS ${size(layout.cache.head_floats)} /* likewise in a cache */
+$ end
+#define ${NAME}_LAYER_BYTES ${size(memory.layer_bytes)}  /* parts of the scratch: rows of the layer, */
+#define ${NAME}_THREAD_BYTES ${size(memory.thread_bytes)} /* one thread's own */
+#define ${NAME}_MAX_THREADS ${plan.MAX_THREADS}
+/* Scratch of any call, with one thread or with a pool of `threads`. */
+#define ${NAME}_SCRATCH_BYTES ${size(memory.scratch_bytes)}
+#define ${NAME}_SCRATCH_BYTES_FOR(threads)                                                         \
+    (${NAME}_LAYER_BYTES + (size_t)${NAME}_KV_HEADS * ${NAME}_HEAD_FLOATS * 4 +                    \
+     (size_t)(threads) * ${NAME}_THREAD_BYTES)
+/* Scratch of the calls that are given a cache: these need no room for keys and values. */
+#define ${NAME}_CACHE_SCRATCH_BYTES ${NAME}_CACHE_SCRATCH_BYTES_FOR(1)
+#define ${NAME}_CACHE_SCRATCH_BYTES_FOR(threads)                                                   \
+    (${NAME}_LAYER_BYTES + (size_t)(threads) * ${NAME}_THREAD_BYTES)
+
+/* Costs. FLOPs count multiplications and additions${layer and ", projections included" or ""}. */
+#define ${NAME}_PARAMETERS ${size(layer and memory.parameters.total or 0)}
+#define ${NAME}_KV_BYTES_PER_TOKEN ${size(memory.kv_bytes_per_token)}
+#define ${NAME}_FLOPS_PREFILL ${float_text(memory.flops_prefill + 0.0)} /* ${shape.capacity} positions at once */
+#define ${NAME}_FLOPS_DECODE ${float_text(memory.flops_decode + 0.0)}  /* one position more, the cache full */
+
+/* Status. Whenever it is not 0, nothing has been written. */
+#define ${NAME}_OK 0
+#define ${NAME}_ERROR_NULL (-1)    /* a pointer that is needed is NULL */
+#define ${NAME}_ERROR_RANGE (-2)   /* n or pos does not fit: the shape, the capacity, the positions
+                                    * held; or the pool's number of threads */
+#define ${NAME}_ERROR_ALIGN (-3)   /* cache, weights or scratch is not aligned to ${NAME}_ALIGN */
+#define ${NAME}_ERROR_CACHE (-4)   /* this memory is no cache of this kernel: reset it first */
+#define ${NAME}_ERROR_CPU (-5)     /* this CPU runs none of the instruction sets, or not that one */
+#define ${NAME}_ERROR_WEIGHTS (-6) /* this memory holds no packed weights of this kernel */
+
+#if defined(__GNUC__) || defined(__clang__)
+#define ${NAME}_CHECK __attribute__((warn_unused_result))
+#else
+#define ${NAME}_CHECK
+#endif
+/* Define it before the header to qualify the API, for a DLL for instance. */
+#ifndef ${NAME}_API
+#define ${NAME}_API
+#endif

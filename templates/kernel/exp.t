@@ -1,0 +1,57 @@
+$ -- Powers of two, and what is made of them.
+$ -- exp2 in units that the path needs: the magic path keeps y / 2 and multiplies by 2^(n + 1).
+$ local half = not has.scale_unless_below and 0.5 or 1
+$ -- Below it a weight is +0. Biases make weights of every size: none may be so small that its
+$ -- products with values are subnormal, which takes CPUs many times as long.
+$ local least = shape.alibi and -96.0 or -126.0
+$ local c = { 0x1p0, 0x1.62e424p-1, 0x1.ebf9b0p-3, 0x1.c6ba92p-5, 0x1.3ced02p-7, 0x1.5ab260p-10 }
+$ local function coefficient(i) return set1(float(c[i + 1] * half)) end
+
+/* 2^x for x <= 0: n = x rounded to nearest even, a polynomial in x - n, times 2^n; +0 below ${tostring(math.tointeger(least))}.
+ * At most ${isa.fused and "1.8" or "2.1"} ulp. NaN passes. */
+static inline ${ID}_CODE ${vec} ${id}_exp2(${vec} x)
+{
+$ if has.scale_unless_below then
+    const ${vec} n = ${round_even("x")};
+$ else
+    /* adding 1.5 * 2^23 rounds; its low bits + 128 are the exponent of 2^(n + 1) */
+    const ${vec} shifted = ${add("x", set1(float(12583040.0)))};
+    const ${vec} n = ${sub("shifted", set1(float(12583040.0)))};
+$ end
+    const ${vec} f = ${sub("x", "n")};
+    ${vec} y = ${fma(coefficient(5), "f", coefficient(4))};
+$ for i = 3, 0, -1 do
+    y = ${fma("y", "f", coefficient(i))};
+$ end
+$ if has.scale_unless_below then
+    return ${scale_unless_below("y", "n", "x", float(least))};
+$ else
+    /* an fma, not a product: the sum that follows could swallow a product's rounding */
+    y = ${fma("y", shift_exponent("shifted"), zero())};
+    return ${zero_below("y", "x", float(least))};
+$ end
+}
+$ if shape.softcap then
+$   local cap = shape.softcap
+$   local e = { 0x1.62e42ep-2, -0x1.c6a728p-7, 0x1.573eb4p-11 }
+
+/* c * log2 e * tanh(s / c), c = ${float_text(cap)}, of z = 2 * log2 e * s / c. n is z rounded, f the rest. With
+ * p = 2^n and t = tanh of f's share, by a polynomial that keeps the digits of small scores, it is
+ * tanh = (p - 1 + t (p + 1)) / (p + 1 + t (p - 1)). From z = 30 on, that is 1. NaN passes. */
+static inline ${ID}_CODE ${vec} ${id}_soft_cap(${vec} score)
+{
+    const ${vec} z = ${clamp("score", float(-30.0), float(30.0))};
+    /* adding 1.5 * 2^23 rounds; its low bits + 128 are the exponent of 2^(n + 1) */
+    const ${vec} shifted = ${add("z", set1(float(12583040.0)))};
+    const ${vec} n = ${sub("shifted", set1(float(12583040.0)))};
+    const ${vec} twice = ${shift_exponent("shifted")}; /* 2 p */
+    const ${vec} f = ${sub("z", "n")};
+    const ${vec} square = ${mul("f", "f")};
+    const ${vec} series = ${fma(fma(set1(float(e[3])), "square", set1(float(e[2]))), "square", set1(float(e[1])))};
+    const ${vec} t = ${mul("f", "series")};
+    const ${vec} a = ${sub("twice", set1(float(2.0)))}, b = ${add("twice", set1(float(2.0)))};
+    const ${vec} over = ${fma("t", "b", "a")}, under = ${fma("t", "a", "b")};
+    const ${vec} tanh = ${div("over", "under")};
+    return ${mul("tanh", set1(float(cap * LOG2_E)))};
+}
+$ end

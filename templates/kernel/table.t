@@ -1,0 +1,29 @@
+$ -- The table of what this instruction set provides, and the end of its file.
+
+const ${name}_kernels ${id}_kernels = {
+    "${isa.id}",
+    ${own.query_rows},
+    ${id}_pack,
+    ${id}_attend,
+$ if shape.emit == "layer" then
+    ${id}_project_in,
+    ${id}_project_out,
+$ end
+$ if shape.qk_norm then
+    ${id}_norm_q,
+    ${id}_norm_k,
+$ end
+$ if shape.rope then
+    ${id}_rotate,
+$ end
+};
+#if defined(__clang__)
+#if defined(__x86_64__) || defined(__aarch64__)
+#pragma float_control(pop)
+#endif
+$ if isa.quiet then
+#elif defined(__GNUC__)
+#pragma GCC diagnostic pop
+$ end
+#endif
+#endif
