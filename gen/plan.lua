@@ -30,6 +30,9 @@ plan.MAX_DECODE_ROWS = 16
 plan.MAX_BODY = 4096
 -- Positions that a call on a ring cache may bring, at least: a layer's rows at a time.
 plan.RING_CHUNK = 240
+-- Inputs that a projection takes before all rows have: a panel's weights for so many are half of a
+-- second-level cache.
+plan.PROJECT_DEPTH = 2048
 -- Score rows are padded by one cache line: rows at a stride of 4 KiB would fall into one L1 set.
 plan.SCORE_STRIDE = plan.BLOCK + 16
 
@@ -365,6 +368,9 @@ function plan.memory(shape)
     for _, id in ipairs(shape.isa) do
         local floats = plan.make(shape, isas.get(id)).scratch.floats
         memory.thread_bytes = math.max(memory.thread_bytes, floats * 4)
+    end
+    if shape.block and shape.block.gated then -- a panel of the gate, while up is computed
+        memory.thread_bytes = math.max(memory.thread_bytes, layout.layer_rows * plan.PANEL * 4)
     end
     memory.cache_bytes = layout.cache_bytes
     memory.kv_bytes_per_token = shape.kv_heads * (shape.head_dim + layout.value_width) * 4

@@ -333,11 +333,13 @@ EACH(target, contract, foreign_memory, NULL) {
     const struct kernel *other = stranger(target->kernel);
     const size_t own = kernel->cache_bytes, others = other->cache_bytes;
     void *cache = guard_new(own > others ? own : others, AT_START);
-    void *weights = guard_new(kernel->weights_bytes, AT_START);
+    const size_t weights_bytes =
+        kernel->block ? kernel->block->weights_bytes : kernel->weights_bytes;
+    void *weights = guard_new(weights_bytes, AT_START);
     for (size_t b = 0; b <= sizeof bytes / sizeof *bytes; b++) {
         if (b < sizeof bytes / sizeof *bytes) {
             memset(cache, bytes[b], own < 4096 ? own : 4096);
-            memset(weights, bytes[b], kernel->weights_bytes < 4096 ? kernel->weights_bytes : 4096);
+            memset(weights, bytes[b], weights_bytes < 4096 ? weights_bytes : 4096);
         } else if (other != kernels[target->kernel]) {
             cr_assert_eq(other->cache_reset(cache), OK);
         }

@@ -59,7 +59,7 @@ static void ${name}_up_task(void *argument, size_t index)
     const size_t panels = (${NAME}_FFN + ${plan.PANEL - 1}) / ${plan.PANEL};
     const size_t first = ${name}_share(panels, index, job->threads);
     const size_t count = ${name}_share(panels, index + 1, job->threads) - first;
-    job->kernels->project_up(${(w.ffn_norm or w.attention_norm) and "job->normed" or "job->sum"}, job->n, job->weights + ${w.up}, ${NAME}_FFN, first, count, job->inner);
+    job->kernels->project_up(${(w.ffn_norm or w.attention_norm) and "job->normed" or "job->sum"}, job->n, job->weights + ${w.up}, ${NAME}_FFN, first, count, job->inner${block.gated and (", job->scratch + index * (%s_THREAD_BYTES / sizeof(float))"):format(NAME) or ""});
 }
 
 static void ${name}_down_task(void *argument, size_t index)
