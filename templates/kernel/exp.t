@@ -73,11 +73,12 @@ static ${ID}_CODE float ${id}_ln(float x)
         memcpy(&f, &bits, sizeof f);
         {
             const ${vec} t = ${set1("(f - 1.0f) / (f + 1.0f)")}, square = ${mul("t", "t")};
+            const ${vec} cube = ${mul("t", "square")}, twice = ${add("t", "t")};
             ${vec} series = ${set1(float(2 / 9))};
 $   for _, i in ipairs { 7, 5, 3 } do
             series = ${fma("series", "square", set1(float(2 / i)))};
 $   end
-            series = ${fma("series", mul("t", "square"), add("t", "t"))};
+            series = ${fma("series", "cube", "twice")};
             return ${first(fma(set1("(float)n"), set1(float(LN_2)), "series"))};
         }
     }
