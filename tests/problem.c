@@ -392,7 +392,8 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
         float *result = output(way, q, (end - i) * out_width);
         const size_t sums = (end - i) * kernel->heads;
         struct extras extras = problem->extras;
-        if (extras.lse)
+        float *const lse = extras.lse;
+        if (lse)
             extras.lse = guard_new(sums * sizeof *out, way->place);
         if (way->cache) {
             const size_t needed = smaller(problem->n, before + end + ahead);
@@ -412,8 +413,8 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
                 kernel->attention(q, k, v, end - i, keys, &extras, result, scratch_memory, given));
         }
         memcpy(out + i * out_width, result, (end - i) * out_width * sizeof *out);
-        if (extras.lse)
-            memcpy(problem->extras.lse + i * kernel->heads, extras.lse, sums * sizeof *out);
+        if (lse)
+            memcpy(lse + i * kernel->heads, extras.lse, sums * sizeof *out);
         guard_release(inner);
     }
     guard_release(mark);

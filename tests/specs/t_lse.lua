@@ -1,4 +1,4 @@
--- Log-sum-exps with sinks, soft cap, ALiBi and a window to both sides; on sets with and without fma.
+-- Log-sum-exps with sinks, soft cap, ALiBi and a window to both sides; with and without fma.
 return {
   name = "t_lse",
   heads = 6,
