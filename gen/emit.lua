@@ -106,7 +106,7 @@ end
 -- The templates of the header, an instruction set's kernels and the dispatcher, in the order of the
 -- written files.
 local header_parts = { "conventions", "macros", "functions" }
-local kernel_parts = { "names", "exp", "attention", "projection", "rope", "norm", "table" }
+local kernel_parts = { "names", "exp", "attention", "merge", "projection", "rope", "norm", "table" }
 local dispatch_parts = { "choice", "attention", "layer" }
 
 -- What all templates of a folder give, one after the other.

@@ -13,6 +13,8 @@ local plan = {}
 
 -- Keys of one softmax block. Part of the numeric definition: never a tuning choice.
 plan.BLOCK = 512
+-- Positions of a sequence: floats tell so many apart.
+plan.POSITIONS = 1 << 24
 -- Keys of one packed key tile, columns of one packed weight panel, and the padding of values:
 -- the same on every instruction set, so that packed memory outlives a change of it.
 plan.KEY_TILE = 32
@@ -307,6 +309,7 @@ function plan.features(shape)
         text = ("%s, soft cap %.9g"):format(text, shape.softcap)
     end
     return text .. (shape.alibi and ", ALiBi" or "") .. (shape.sinks and ", sinks" or "")
+        .. (shape.lse and ", log-sum-exp" or "")
 end
 
 -- Pairs of query and key that see each other among n positions, and keys that the last one sees.

@@ -17,7 +17,7 @@ local rope_rules = require "rope"
 
 local spec = {}
 
-local POSITIONS, ROPE_POSITIONS = 1 << 24, 1 << 22
+local POSITIONS, ROPE_POSITIONS = plan.POSITIONS, 1 << 22
 
 -- Rows of the schema. kind: name, integer, number or numbers (from min to max), boolean, choice
 -- (of), isa, unroll, table (with fields of its own), optional (such a table, true or false).
@@ -96,6 +96,9 @@ spec.fields = {
         "all positions, or a ring of the latest ones, as many as the window needs", "kv_cache"),
     field("boolean", "sinks", "false", "a logit for each head in the denominator of the softmax",
         "sink attention_sinks"),
+    field("boolean", "lse", "false",
+        "attention gives each row's log-sum-exp too, and partial results can be merged",
+        "logsumexp return_lse softmax_lse"),
     optional("alibi", "false", "biases slope * (j - i) by the paper's slopes", "", {
         ranged("number", "bias_max", 1e-3, 1e3, "8",
             "n heads have slopes 2^(-bias_max / n) and on"),
@@ -616,6 +619,7 @@ local function complete(given, source)
         wrong("softcap", "too small; it takes 0 or a number from 1e-30 to 1e+30")
     end
     shape.sinks = shape.sinks or false
+    shape.lse = shape.lse or false
     shape.alibi = shape.alibi and {
         bias_max = shape.alibi.bias_max or 8.0,
         scale = shape.alibi.scale or 1.0,
@@ -846,6 +850,7 @@ function spec.canonical(shape)
         scale = shape.scale ~= 1 / math.sqrt(shape.head_dim) and shape.scale or nil,
         softcap = shape.softcap,
         sinks = shape.sinks or nil,
+        lse = shape.lse or nil,
         alibi = shape.alibi,
         rope = shape.rope,
         qk_norm = shape.qk_norm,

@@ -48,6 +48,10 @@ $ end
     /* Rows first_row .. first_row + rows - 1 of one KV head. */
     void (*attend)(const ${name}_call *call, size_t kv_head, size_t first_row, size_t rows,
                    float *scratch);
+$ if shape.lse then
+    /* Results [rows][v_head_dim] and their log-sum-exps over different keys, made one in the former. */
+    void (*merge)(float *out, float *lse, const float *other, const float *other_lse, size_t rows);
+$ end
 $ if shape.emit == "layer" then
     /* y [n][columns] = x [n][depth] times panels first .. first + count - 1 of packed weights. */
     void (*project_in)(const float *x, size_t n, const float *w, size_t columns, size_t first,

@@ -211,6 +211,20 @@ static double exponential(double x)
     return sum + 1.0;
 }
 
+$ if shape.rope or shape.lse then
+/* Natural logarithm by Newton's method. */
+static double logarithm(double x)
+{
+    double y = 0.0;
+    int n;
+    while (exponential(y) < x)
+        y += 1.0;
+    for (n = 0; n < 6; n++)
+        y += x * exponential(-y) - 1.0;
+    return y;
+}
+
+$ end
 $ if shape.sinks then
 
 static float sinks[HEADS];
@@ -218,6 +232,18 @@ static float sinks[HEADS];
 static double sink_of(size_t head)
 {
     return (double)sinks[head];
+}
+$ end
+$ if shape.lse then
+
+static float *lse; /* of the latest call */
+
+static float minus_infinity(void)
+{
+    static const uint32_t bits = 0xff800000U;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 $ end
 $ if shape.softcap then
@@ -252,7 +278,7 @@ $ local head_parameter = (shape.alibi or shape.sinks) and "size_t head, " or ""
 /* One query head over the keys first .. end - 1; weights[end] and variances[end] are room. */
 static void reference_head(${place_parameter}${head_parameter}const estimate *query, const estimate *k, const estimate *v,
                            size_t first, size_t end, size_t kv_head, double *weights,
-                           double *variances, estimate *out)
+                           double *variances, ${shape.lse and "estimate *log_sum, " or ""}estimate *out)
 {
     const double scale = ${NAME}_SCALE;
     const double adding = (double)(end - first) / 16.0 + 16.0; /* roundings of the denominator */
@@ -301,6 +327,15 @@ $ if shape.sinks then
         total += sink_weight;
     }
 $ end
+$ if shape.lse then
+    log_sum->value = total > 0.0 ? most + logarithm(total) : (double)minus_infinity();
+    log_sum->variance = adding + 4.0 * (most * most + log_sum->value * log_sum->value);
+    for (j = first; j < end; j++)
+        log_sum->variance += weights[j] / total * weights[j] / total * variances[j];
+$   if shape.sinks then
+    log_sum->variance += sink_weight / total * sink_weight / total * sink_variance;
+$   end
+$ end
     for (d = 0; d < V_HEAD_DIM; d++) {
         double sum = 0.0, variance = 0.0;
         for (j = first; j < end; j++)
@@ -325,7 +360,7 @@ $ end
 
 /* Query row i of n_q, which ends where the n_kv keys end: all its heads, out[O_ROW]. */
 static void reference_row(const estimate *q, const estimate *k, const estimate *v, size_t i,
-                          size_t n_q, size_t n_kv, estimate *out)
+                          size_t n_q, size_t n_kv, ${shape.lse and "estimate *log_sums, " or ""}estimate *out)
 {
     const size_t right = ${NAME}_CAUSAL ? 1 : ${NAME}_WINDOW_RIGHT, left = ${NAME}_WINDOW;
     const size_t up_to = n_kv + i + right > n_q ? n_kv + i + right - n_q : 0;
@@ -336,7 +371,7 @@ static void reference_row(const estimate *q, const estimate *k, const estimate *
     size_t h;
     for (h = 0; h < HEADS; h++)
         reference_head(${shape.alibi and "(double)(n_kv + i) - (double)n_q, " or ""}${(shape.alibi or shape.sinks) and "h, " or ""}q + i * Q_ROW + h * HEAD_DIM, k, v, first, end, h * KV_HEADS / HEADS, weights,
-                       weights + n_kv, out + h * V_HEAD_DIM);
+                       weights + n_kv, ${shape.lse and "log_sums + h, " or ""}out + h * V_HEAD_DIM);
     free(weights);
 }
 
@@ -348,17 +383,37 @@ static size_t row_step(size_t n_q, size_t n_kv)
     return rows >= n_q ? 1 : n_q / MAX(rows, (size_t)2);
 }
 
+$ if shape.lse then
+/* The log-sum-exps of one query; that of nothing is -infinity. */
+static int close_sums(const float *got, const estimate *want)
+{
+    int good = 1;
+    size_t h;
+    for (h = 0; h < HEADS; h++)
+        good = (want[h].value < -1e300 ? got[h] < -3.4e38f : close_to(got + h, want + h, 1)) && good;
+    return good;
+}
+
+$ end
 static void check_rows(const float *got, const float *q, const float *k, const float *v,
                        size_t n_q, size_t n_kv, const char *what)
 {
     estimate *q_exact = exact(q, n_q * Q_ROW);
     estimate *k_exact = exact(k, n_kv * K_ROW), *v_exact = exact(v, n_kv * V_ROW);
     estimate *want = (estimate *)allocate(O_ROW * sizeof(estimate));
+$ if shape.lse then
+    estimate log_sums[HEADS];
+$ end
     const size_t step = row_step(n_q, n_kv);
     int good = 1;
     size_t left;
     for (left = n_q; left > 0; left -= MIN(step, left)) { /* from the last, which sees the most */
+$ if shape.lse then
+        reference_row(q_exact, k_exact, v_exact, left - 1, n_q, n_kv, log_sums, want);
+        good = close_sums(lse + (left - 1) * HEADS, log_sums) && good;
+$ else
         reference_row(q_exact, k_exact, v_exact, left - 1, n_q, n_kv, want);
+$ end
         good = close_to(got + (left - 1) * O_ROW, want, O_ROW) && good;
     }
     check(good, what);
@@ -509,6 +564,59 @@ static void test_cache(size_t start, size_t n)
     free(again);
 }
 
+$ if shape.lse then
+/* Keys in three caches of their own, whose results are merged: as if one held them all. */
+static void test_merge(void)
+{
+    const size_t n = SHORT, rows = TAIL;
+    const size_t cuts[] = {0, n / 3, n / 2, n};
+    block scratch = block_new(${NAME}_CACHE_SCRATCH_BYTES);
+    float *q = random_floats(rows * Q_ROW, 2.0f, 24), *k = random_floats(n * K_ROW, 1.0f, 25);
+    float *v = random_floats(n * V_ROW, 1.0f, 26);
+    float *out = floats(rows * O_ROW), *whole = floats(rows * O_ROW), *sums = floats(rows * HEADS);
+    float *const all = lse;
+    int good = 1;
+    size_t part;
+$ if shape.sinks then
+    float kept[HEADS];
+    size_t h;
+    memcpy(kept, sinks, sizeof kept);
+$ end
+    for (part = 0; part < 3; part++) {
+        const size_t first = cuts[part];
+        block cache = block_new(${NAME}_CACHE_BYTES);
+        lse = part == 0 ? all : sums;
+        good = good && ${name}_cache_reset(cache.data) == 0 &&
+               ${name}_cache_append(cache.data, 0, cuts[part + 1] - first, k + first * K_ROW, v + first * V_ROW) == 0;
+        good = good && ${name}_cache_attention(cache.data, n - rows - first, rows, q,
+                                         ${more}part == 0 ? whole : out, scratch.data, NULL) == 0;
+        if (part > 0)
+            good = good && ${name}_merge(whole, all, out, sums, rows) == 0;
+        block_free(cache, "the cache of a part is kept within its bytes");
+$ if shape.sinks then
+        for (h = 0; h < HEADS; h++) /* they belong to the first part */
+            sinks[h] = minus_infinity();
+$ end
+    }
+    lse = all;
+$ if shape.sinks then
+    memcpy(sinks, kept, sizeof kept);
+$ end
+    check(good, "attention to parts and merging run");
+    check_rows(whole, q, k, v, rows, n, "merged parts are near the reference");
+    hash(whole, rows * O_ROW);
+    hash(lse, rows * HEADS);
+    check(${name}_merge(whole, lse, NULL, sums, rows) == ${NAME}_ERROR_NULL, "merging nothing is refused");
+    block_free(scratch, "attention to parts stays within its scratch");
+    free(q);
+    free(k);
+    free(v);
+    free(out);
+    free(whole);
+    free(sums);
+}
+
+$ end
 /* Wrong calls are refused with their status, and write nothing. */
 static void test_errors(void)
 {
@@ -533,8 +641,13 @@ static void test_errors(void)
           "appending after a gap is refused");
     check(${name}_cache_append(cache.data, 0, CAPACITY + 1, k, v) == ${NAME}_ERROR_RANGE,
           "appending past the capacity is refused");
+$ if shape.lse then
+    check(${name}_cache_attention(cache.data, ${plan.POSITIONS}, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+          "attention past all positions is refused");
+$ else
     check(${name}_cache_attention(cache.data, 0, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
           "attention at a position that the cache does not hold is refused");
+$ end
     check(same(out, untouched, O_ROW), "nothing is written on an error");
 $ if layout.cache.ring then
     if (CAPACITY <= 65536) {
@@ -653,18 +766,6 @@ static void reference_project(const estimate *x, size_t ins, const float *w, con
     }
 }
 $ if shape.rope then
-
-/* Natural logarithm by Newton's method. */
-static double logarithm(double x)
-{
-    double y = 0.0;
-    int n;
-    while (exponential(y) < x)
-        y += 1.0;
-    for (n = 0; n < 6; n++)
-        y += x * exponential(-y) - 1.0;
-    return y;
-}
 
 static void sine_cosine(double angle, double *sine, double *cosine)
 {
@@ -874,6 +975,9 @@ static void check_layer(const float *got, const float *x, const matrices *w, siz
     estimate *v = (estimate *)allocate(n * V_ROW * sizeof(estimate));
     estimate *mixed = (estimate *)allocate(O_ROW * sizeof(estimate));
     estimate *y = (estimate *)allocate(D_MODEL * sizeof(estimate));
+$ if shape.lse then
+    estimate log_sums[HEADS]; /* not an output of a layer */
+$ end
     int good = 1;
     size_t i;
     for (i = 0; i < n; i++) {
@@ -884,7 +988,7 @@ $ prepare("k", "KV_HEADS")
     for (i = 0; i < n; i += step) {
         reference_project(in + i * D_MODEL, D_MODEL, w->wq, w->bq, Q_ROW, q + i * Q_ROW);
 $ prepare("q", "HEADS")
-        reference_row(q, k, v, i, n, n, mixed);
+        reference_row(q, k, v, i, n, n, ${shape.lse and "log_sums, " or ""}mixed);
         reference_project(mixed, O_ROW, w->wo, w->bo, D_MODEL, y);
         good = close_to(got + i * D_MODEL, y, D_MODEL) && good;
     }
@@ -1072,6 +1176,9 @@ static void test_all(void)
     const unsigned passed_before = passed;
     bits = 14695981039346656037ULL;
     worst_share = worst_error = 0.0;
+$ if shape.lse then
+    lse = floats(MAX(MOST, MIN(CAPACITY, (size_t)1024)) * HEADS);
+$ end
     check(strcmp(${name}_isa(), isa) == 0, "the forced instruction set is the one that runs");
 $ if shape.sinks then
     random_state = 20;
@@ -1083,6 +1190,9 @@ $ end
         test_cache(LONG - TAIL, LONG);
 $ if layout.cache.ring and layout.cache.positions <= 8192 then
     test_cache(ROUND - TAIL, ROUND);
+$ end
+$ if shape.lse then
+    test_merge();
 $ end
     test_errors();
 $ if shape.emit ~= "attention" then
@@ -1148,6 +1258,9 @@ int main(int argc, char **argv)
         ran++;
         if (timed)
             print_speed();
+$ if shape.lse then
+        free(lse);
+$ end
     }
     if (ran == 0) {
         isa = only != NULL ? only : "any";

@@ -35,6 +35,7 @@ struct weights { /* what the kernel lacks is NULL */
  * less, having some of it among its weights. */
 struct extras {
     const float *sinks; /* [heads] */
+    float *lse;         /* an output, [queries][heads], or NULL */
 };
 
 /* How a kernel scales its rotary angles, by the header's macros: numbers that the type lacks are 0.
@@ -61,7 +62,8 @@ struct kernel {
     double scale, rope_theta, softcap, alibi_bias_max, alibi_scale; /* softcap 0: none */
     const struct scaling *scaling;                                  /* NULL: none */
     const struct qk_norm *qk_norm;                                  /* NULL: none */
-    bool exact, causal, sinks, alibi, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
+    bool exact, causal, sinks, lse, alibi, has_layer, qkv_bias, o_bias, weights_in_out,
+        rope_interleaved;
     size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;
     size_t (*scratch_bytes)(size_t threads),
         (*cache_scratch_bytes)(size_t threads); /* 0: no pool */
@@ -75,6 +77,8 @@ struct kernel {
     int (*cache_attention)(const void *cache, size_t pos, size_t n, const float *q,
                            const struct extras *extras, float *out, void *scratch,
                            const struct pool *pool);
+    int (*merge)(float *out, float *lse, const float *other, const float *other_lse,
+                 size_t n);                                           /* NULL without lse */
     int (*pack_weights)(const struct weights *source, void *weights); /* NULL without a layer */
     int (*layer)(const void *weights, void *cache, size_t pos, size_t n, const float *x,
                  const struct extras *extras, float *y, void *scratch,

@@ -390,6 +390,11 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
         const size_t end = smaller(i + chunk, problem->rows), inner = guard_mark();
         float *q = input(way, problem->q + i * q_width, (end - i) * q_width, way->in_place);
         float *result = output(way, q, (end - i) * out_width);
+        const size_t sums = (end - i) * kernel->heads;
+        struct extras extras = problem->extras;
+        float *const lse = extras.lse;
+        if (lse)
+            extras.lse = guard_new(sums * sizeof *out, way->place);
         if (way->cache) {
             const size_t needed = smaller(problem->n, before + end + ahead);
             for (size_t step; held < needed; held += step) {
@@ -397,17 +402,19 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
                 append(problem, way, cache, held, held + step);
             }
             expect_ok(problem, way, "cache_attention",
-                      kernel->cache_attention(cache, before + i, end - i, q, &problem->extras,
-                                              result, scratch_memory, given));
+                      kernel->cache_attention(cache, before + i, end - i, q, &extras, result,
+                                              scratch_memory, given));
         } else {
             const size_t keys = kernel->causal ? before + end : problem->n;
             const float *k = input(way, problem->k, keys * k_width, false);
             const float *v = input(way, problem->v, keys * v_width, false);
-            expect_ok(problem, way, "attention",
-                      kernel->attention(q, k, v, end - i, keys, &problem->extras, result,
-                                        scratch_memory, given));
+            expect_ok(
+                problem, way, "attention",
+                kernel->attention(q, k, v, end - i, keys, &extras, result, scratch_memory, given));
         }
         memcpy(out + i * out_width, result, (end - i) * out_width * sizeof *out);
+        if (lse)
+            memcpy(lse + i * kernel->heads, extras.lse, sums * sizeof *out);
         guard_release(inner);
     }
     guard_release(mark);
@@ -447,7 +454,7 @@ struct view view_at(const struct kernel *kernel, ptrdiff_t position, size_t held
     if (right && end < (ptrdiff_t)held)
         view.end = end > 0 ? (size_t)end : 0;
     if (kernel->window && first + 1 > 0)
-        view.first = (size_t)(first + 1);
+        view.first = smaller((size_t)(first + 1), view.end);
     return view;
 }
 
@@ -478,7 +485,7 @@ static struct bounded *loaded(const float *from, size_t count) {
 }
 
 void attention_reference(const struct problem *problem, const struct view *views,
-                         struct bounded *out) {
+                         struct bounded *out, struct bounded *lse) {
     const struct kernel *kernel = problem->kernel;
     const size_t q_width = kernel->heads * kernel->head_dim;
     const size_t unchecked = problem->rows - problem->checked;
@@ -487,7 +494,7 @@ void attention_reference(const struct problem *problem, const struct view *views
     struct bounded *v = loaded(problem->v, problem->n * kernel->kv_heads * kernel->v_head_dim);
     struct view *right = visible(problem, 0);
     reference_attention(kernel, q, k, v, problem->checked, &problem->extras, views ? views : right,
-                        out);
+                        out, lse);
     free(q);
     free(k);
     free(v);
@@ -509,7 +516,7 @@ void attention_bits(const struct problem *problem, float *out) {
 #define PROJECT reference_project
 #define ROTATE reference_rope
 #define NORM reference_norm
-#define ATTENTION reference_attention
+#define ATTENTION(...) reference_attention(__VA_ARGS__, NULL)
 #include "layer.inc"
 
 static void copy(const float *from, size_t count, float *to) {

@@ -123,11 +123,12 @@ bool is_ring(const struct kernel *kernel);
 bool knows_positions(const struct kernel *kernel);
 
 /* What must come out for the checked rows: by the reference, and to the bit. `views`: what
- * each row sees, NULL as it should be. A layer that isn't
- * causal shows each row what its call's chunk brings; `chunk` as in struct way. No layer_bits with
- * rope: its angles are not part of the definition. */
+ * each row sees, NULL as it should be. `lse`, NULL: not wanted; the bits of it go where the
+ * problem's own should, as those of `attend` do for all rows. A layer that isn't causal shows each
+ * row what its call's chunk brings; `chunk` as in struct way. No layer_bits with rope: its angles
+ * are not part of the definition. */
 void attention_reference(const struct problem *problem, const struct view *views,
-                         struct bounded *out);
+                         struct bounded *out, struct bounded *lse);
 void attention_bits(const struct problem *problem, float *out);
 void layer_reference(const struct problem *problem, size_t chunk, struct bounded *y);
 void layer_bits(const struct problem *problem, size_t chunk, float *y);

@@ -234,8 +234,8 @@ EACH(target, values, order_of_keys, has_no_order) {
     }
     float *out = make(size, sizeof *out);
     struct bounded *want = make(size, sizeof *want), *bound = make(size, sizeof *bound);
-    attention_reference(&problem, NULL, want);
-    attention_reference(&reversed, NULL, bound);
+    attention_reference(&problem, NULL, want, NULL);
+    attention_reference(&reversed, NULL, bound, NULL);
     for (size_t i = 0; i < size; i++)
         want[i].squares += bound[i].squares;
     attend(&reversed, &CACHED, out);

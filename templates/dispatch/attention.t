@@ -312,8 +312,13 @@ int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float
     if (q == NULL || out == NULL || scratch == NULL)
         return ${NAME}_ERROR_NULL;
 $ check_extras(extras)
+$ if shape.lse then
+    if (n > ${NAME}_CAPACITY || pos > ${plan.POSITIONS} - n) /* queries may stand past the keys */
+        return ${NAME}_ERROR_RANGE;
+$ else
     if (pos > length || n > length - pos)
         return ${NAME}_ERROR_RANGE;
+$ end
 $ if ring then
     if (${name}_lacks_keys(pos, ${name}_cache_first(cache)))
         return ${NAME}_ERROR_RANGE;
@@ -342,3 +347,18 @@ $ take_extras(extras)
     ${name}_run(pool, ${name}_attend_task, &job);
     return ${NAME}_OK;
 }
+$ if shape.lse then
+
+int ${name}_merge(float *out, float *lse, const float *other, const float *other_lse, size_t n)
+{
+    const ${name}_kernels *const kernels = ${name}_kernels_here();
+    if (out == NULL || lse == NULL || other == NULL || other_lse == NULL)
+        return ${NAME}_ERROR_NULL;
+    if (n > ${plan.POSITIONS})
+        return ${NAME}_ERROR_RANGE;
+    if (kernels == NULL)
+        return ${NAME}_ERROR_CPU;
+    kernels->merge(out, lse, other, other_lse, n * ${NAME}_HEADS);
+    return ${NAME}_OK;
+}
+$ end

@@ -40,6 +40,10 @@ $ if shape.sinks then
  *   sinks     the softmax of head h has exp(sinks[h]) once more in its denominator, without a value; a
  *             sink is finite, or -infinity for none
 $ end
+$ if shape.lse then
+ *   lse       the natural logarithm of the softmax's denominator: ln of the sum of exp(score) over the
+ *             visible keys${shape.sinks and " and exp(sink)" or ""}; -infinity if there is nothing to sum
+$ end
  *   heads     query head h reads KV head h / ${layout.group} (rounded down)
  *   output    softmax of the visible scores times v; a query that sees no key gives zeros
 $ if rope and (rope.scaling or rope.offset) then
@@ -122,4 +126,7 @@ $ end
  * are not used hold anything. With flush-to-zero set, subnormal numbers may differ.
  * Error: with e = 2^-24 and A the largest sum |q k| scale of any visible key, a weight is off by at
  * most about 2 (${shape.head_dim + 4}) e A + 6 e relative, an output by that plus n e times sum(weight |v|).
+$ if shape.lse then
+ * A log-sum-exp is off by at most about ${shape.head_dim + 4} e A + 2 e |lse| + 40 e.
+$ end
  */

@@ -11,7 +11,7 @@ typedef struct ${name}_pool {
 
 $ local function extras_text(list)
 $   for _, extra in ipairs(list) do
- *   ${extra.name} ${extra.dims}
+ *   ${extra.name} ${extra.dims}${extra.about and ": " .. extra.about or ""}
 $   end
 $ end
 /* Attention of n_q queries to n_kv keys.
@@ -62,8 +62,14 @@ $ end
 ${NAME}_API int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k,
     const float *v) ${NAME}_CHECK;
 
+$ if shape.lse then
+/* Attention of the queries at positions pos .. pos + n - 1, at most ${plan.POSITIONS}, to the cache: prefill
+ * (pos = 0), a chunk, or decode (n = 1). Where it does not hold their positions, because others do
+ * (see _merge), they see those of its keys that stand where they look.
+$ else
 /* Attention of the queries at positions pos .. pos + n - 1 to the cache, which must hold them:
  * prefill (pos = 0), a chunk, or decode (n = 1).
+$ end
  *   q [n][${shape.heads}][${shape.head_dim}], out [n][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; out may be q" or ""}
 $ extras_text(extras)
  *   scratch  ${NAME}_CACHE_SCRATCH_BYTES, or _FOR(pool->threads)
@@ -77,6 +83,24 @@ $ else
 $ end
 ${NAME}_API int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float *q, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
+$ if shape.lse then
+
+/* Results of the same n queries over different keys, one of them in out and lse, become in their place
+ * those over the keys of both: so a long context can be split over threads or machines.
+ *   out, other      [n][${shape.heads}][${shape.v_head_dim}], neither overlaps another array
+ *   lse, other_lse  [n][${shape.heads}]
+ * A part is a cache of its own, whose positions count from the part's first key: a query at position p
+$ if shape.sinks then
+ * of the whole stands at p - first there, be it past its end. No key may be in two parts, and the
+ * sinks be given for one part only; -infinity stands for none in the others.
+$ else
+ * of the whole stands at p - first there, be it past its end. No key may be in two parts.
+$ end
+ * It does not matter to the bits which of two is merged into the other. Rows where one saw nothing keep
+ * the bits of the other. Each merging adds an error of some 4 e to a weight. NULL, RANGE, CPU. */
+${NAME}_API int ${name}_merge(float *out, float *lse, const float *other, const float *other_lse,
+    size_t n) ${NAME}_CHECK;
+$ end
 $ if layer then
 $   local function dims(columns, depth)
 $     if shape.weights_layout == "in_out" then columns, depth = depth, columns end

@@ -36,6 +36,7 @@ $ end
 #define ${NAME}_SCALE ${float_text(shape.scale)}
 #define ${NAME}_SOFTCAP ${float_text(shape.softcap or 0.0)} /* 0: none */
 #define ${NAME}_SINKS ${shape.sinks and 1 or 0}
+#define ${NAME}_LSE ${shape.lse and 1 or 0}
 #define ${NAME}_ALIBI ${shape.alibi and 1 or 0}
 #define ${NAME}_ALIBI_BIAS_MAX ${float_text(shape.alibi and shape.alibi.bias_max or 0.0)}
 #define ${NAME}_ALIBI_SCALE ${float_text(shape.alibi and shape.alibi.scale or 0.0)}

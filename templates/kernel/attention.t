@@ -616,11 +616,27 @@ $ local first_block = windowed and "block == start" or "block == 0"
         const size_t position = (first_row + r) / ${group}, head = kv_head * ${group} + (first_row + r) % ${group};
         float *const target = call->out + (position * ${shape.heads} + head) * ${dv};
         const float *const source = o + r * ${layout.value_width};
+$ if shape.lse then
+$   local blind = { "n_kv == 0" }
+$   if reach or windowed then
+        const ptrdiff_t at = call->pos + (ptrdiff_t)position;
+$   end
+$   if reach then blind[#blind + 1] = ("at < %d"):format(1 - reach) end
+$   if windowed then blind[#blind + 1] = ("at - %d >= n_kv"):format(shape.window - 1) end
+        const float sum = ${fold("l + r * 16")};
+        if (call->lse != NULL)
+            call->lse[position * ${shape.heads} + head] = ${id}_lse(m[r], sum);
+        if (${table.concat(blind, " || ")}) { /* no key is visible */
+            memset(target, 0, ${dv} * sizeof(float));
+            continue;
+        }
+$ else
         if (${reach and ("n_kv == 0 || call->pos + (ptrdiff_t)position < %d"):format(1 - reach) or "n_kv == 0"}) { /* no key is visible */
             memset(target, 0, ${dv} * sizeof(float));
             continue;
         }
         const float sum = ${fold("l + r * 16")};
+$ end
         const ${vec} scale = ${set1("1.0f / sum")};
 $ local whole = dv // W * W
 $ if whole > 0 then

@@ -5,6 +5,9 @@ const ${name}_kernels ${id}_kernels = {
     ${own.query_rows},
     ${id}_pack,
     ${id}_attend,
+$ if shape.lse then
+    ${id}_merge,
+$ end
 $ if shape.emit == "layer" then
     ${id}_project_in,
     ${id}_project_out,

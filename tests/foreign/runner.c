@@ -227,7 +227,10 @@ static const struct pool *get_pool(struct pool *pool) {
 
 /* ---- requests ---- */
 
-static void get_extras(struct extras *extras) { extras->sinks = get_pointer(); }
+static void get_extras(struct extras *extras) {
+    extras->sinks = get_pointer();
+    extras->lse = get_pointer();
+}
 
 static int call(enum request request) {
     struct pool room;
@@ -267,6 +270,15 @@ static int call(enum request request) {
         out = get_pointer();
         scratch = get_pointer();
         return kernel->cache_attention(cache, pos, n, q, &extras, out, scratch, get_pool(&room));
+    case MERGE: {
+        float *lse;
+        const float *other, *other_lse;
+        out = get_pointer();
+        lse = get_pointer();
+        other = get_pointer();
+        other_lse = get_pointer();
+        return kernel->merge(out, lse, other, other_lse, get_size());
+    }
     case PACK_WEIGHTS: {
         const float *all[ARRAYS];
         for (size_t i = 0; i < ARRAYS; i++)
@@ -328,19 +340,15 @@ static void answer_call(enum request request) {
 
 static void description(void) {
     const size_t numbers[] = {
-        kernel->d_model,        kernel->heads,
-        kernel->kv_heads,       kernel->head_dim,
-        kernel->v_head_dim,     kernel->capacity,
-        kernel->rotary_dim,     kernel->window,
-        kernel->window_right,   kernel->cache_positions,
-        kernel->chunk,          kernel->exact,
-        kernel->causal,         kernel->sinks,
-        kernel->alibi,          kernel->has_layer,
-        kernel->qkv_bias,       kernel->o_bias,
-        kernel->weights_in_out, kernel->rope_interleaved,
-        kernel->align,          kernel->cache_bytes,
-        kernel->weights_bytes,  kernel->max_threads,
-        kernel->parameters,     kernel->kv_bytes_per_token,
+        kernel->d_model,         kernel->heads,          kernel->kv_heads,
+        kernel->head_dim,        kernel->v_head_dim,     kernel->capacity,
+        kernel->rotary_dim,      kernel->window,         kernel->window_right,
+        kernel->cache_positions, kernel->chunk,          kernel->exact,
+        kernel->causal,          kernel->sinks,          kernel->lse,
+        kernel->alibi,           kernel->has_layer,      kernel->qkv_bias,
+        kernel->o_bias,          kernel->weights_in_out, kernel->rope_interleaved,
+        kernel->align,           kernel->cache_bytes,    kernel->weights_bytes,
+        kernel->max_threads,     kernel->parameters,     kernel->kv_bytes_per_token,
     };
     put_text(stdout, kernel->name);
     put_text(stdout, kernel->isas);

@@ -219,6 +219,7 @@ local features = {
     { "scale" },
     { "softcap" },
     { "sinks" },
+    { "lse" },
     { "alibi" },
     { "rope", unless = is_narrow },
     { "qk_norm" },
