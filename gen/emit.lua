@@ -7,6 +7,7 @@
 -- The output depends on the shape, the origin, the templates and the version alone.
 local cpu = require "cpu"
 local isas = require "isa"
+local mla = require "mla"
 local plan = require "plan"
 local render = require "render"
 local rope = require "rope"
@@ -71,9 +72,12 @@ end
 
 local function common_environment(shape)
     local name = shape.name
+    local cached = mla.on_cache(shape)
     local env = {
-        shape = shape, name = name, NAME = name:upper(),
-        plan = plan, layout = plan.layout(shape), memory = plan.memory(shape),
+        shape = cached, name = name, NAME = name:upper(),
+        plan = plan, layout = plan.layout(cached), memory = plan.memory(shape),
+        mla_products = shape.mla and mla.products(shape),
+        mla_layer = shape.mla and plan.mla_layer(shape),
         version = attnc.version, isas = {}, rope_switches = rope.switches(shape),
         float = float, float_text = float_text, size = size, LOG2_E = LOG2_E,
     }
@@ -92,6 +96,10 @@ end
 local function title(shape)
     local kind = shape.kv_heads == shape.heads and "multi-head attention"
         or shape.kv_heads == 1 and "multi-query attention" or "grouped-query attention"
+    if shape.mla then
+        kind = ("multi-head latent attention, latent of %d and %d channels"):format(
+            shape.mla.kv_rank, shape.mla.rope_dim)
+    end
     return ("%s: %s, %d query heads, %d KV heads, head_dim %d%s, %s %d positions%s"):format(
         shape.name, kind, shape.heads, shape.kv_heads, shape.head_dim,
         shape.v_head_dim ~= shape.head_dim and (" (values %d)"):format(shape.v_head_dim) or "",
@@ -102,7 +110,7 @@ end
 -- written files.
 local header_parts = { "conventions", "macros", "functions" }
 local kernel_parts = { "names", "exp", "attention", "projection", "rope", "norm", "table" }
-local dispatch_parts = { "choice", "attention", "layer" }
+local dispatch_parts = { "choice", "attention", "layer", "mla" }
 
 -- What all templates of a folder give, one after the other.
 local function parts_of(folder, names, env)
@@ -113,11 +121,18 @@ local function parts_of(folder, names, env)
     return table.concat(texts)
 end
 
+-- The environment of another form of the attention: as `own`, but for the shape and its names.
+local function of_form(own, shape, suffix)
+    local form = { shape = shape, id = own.id .. "_" .. suffix, layout = plan.layout(shape),
+        own = plan.make(shape, own.isa) }
+    return setmetatable(form, { __index = own })
+end
+
 local function kernel_text(shape, env, isa)
     local id = shape.name .. "_" .. isa.symbol
     local own = common_environment(shape)
     own.isa, own.id, own.ID = isa, id, id:upper()
-    own.own = plan.make(shape, isa)
+    own.own = plan.make(own.shape, isa)
     -- scores come in units of log2, or as the soft cap takes them
     own.query_scale = shape.scale * LOG2_E * (shape.softcap and 2 / shape.softcap or 1)
     own.alibi_slopes = shape.alibi and alibi_slopes(shape)
@@ -129,7 +144,17 @@ local function kernel_text(shape, env, isa)
         end,
     })
     -- first: they decide which functions stand before them
-    local kernel = parts_of("kernel", kernel_parts, own)
+    local kernel
+    if shape.mla then
+        local form = of_form(own, own.mla_layer.expanded, "expanded")
+        own.expanded_query_rows = form.own.query_rows
+        -- the exponential serves both forms
+        kernel = parts_of("kernel", { "names", "exp", "attention" }, own)
+            .. parts_of("kernel", { "names", "attention" }, form)
+            .. parts_of("kernel", { "projection", "rope", "norm", "table" }, own)
+    else
+        kernel = parts_of("kernel", kernel_parts, own)
+    end
     own.functions = written()
     return ('#include "%s.h"\n'):format(shape.name) .. run("internal", env)
         .. run("vocabulary", own) .. kernel
@@ -253,7 +278,7 @@ local function mark(kind, shape)
         shape.head_dim, shape.v_head_dim, float_text(turned.theta), turned.rotary_dim,
         turned.layout, tostring(shape.qkv_bias), tostring(shape.o_bias) }
     for _, more in ipairs { turned.scaling or false, turned.offset or false,
-        shape.qk_norm or false, kind == "weights" and shape.sinks and "sinks" or false } do
+        shape.qk_norm or false, shape.mla or false, kind == "weights" and shape.sinks and "sinks" or false } do
         facts[#facts + 1] = more and spec.literal(more) or nil
     end
     return attnc.sha256(table.concat(facts, " ")):sub(1, 16)
@@ -264,6 +289,7 @@ function emit.files(shape, origin)
     env.title = title(shape)
     env.mark = { cache = mark("cache", shape), weights = mark("weights", shape) }
     env.single_file = origin.single_file
+    env.v_parameter = shape.mla and "" or "const float *v, "
     env.extra_parameters = shape.sinks and "const float *sinks, " or "" -- of the attention calls
     env.alibi_text = shape.alibi and alibi_text(shape)
     add_detection(env)

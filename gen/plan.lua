@@ -3,10 +3,12 @@
 -- plan.layout(shape)     -> the memory map that every instruction set shares (floats and bytes)
 -- plan.make(shape, isa)  -> tile choices, with `reasons`: array of {field, value, why}
 -- plan.features(shape)   -> what sets the attention apart, in words
+-- plan.mla_layer(shape)  -> where the weights and the rows of a layer with mla lie: see there
 -- plan.memory(shape)     -> byte counts, parameters, FLOPs: for the header, `attnc info`, manifest
 --
 -- All sizes are integers; the spec's limits keep every one of them below 2^47.
 local isas = require "isa"
+local mla = require "mla"
 
 local plan = {}
 
@@ -34,10 +36,10 @@ plan.ceil_to = ceil_to
 
 -- Value channels are stored in panels at most 64 wide, so that a value tile walks forward through
 -- memory. No panel is narrower than 32 unless all of v is: a tile needs two vectors to run well.
-local function value_panels(width)
+local function value_panels(width, widest)
     local panels, left = {}, width
     while left > 0 do
-        local panel = math.min(left, plan.VALUE_PANEL)
+        local panel = math.min(left, widest)
         if left - panel > 0 and left - panel < 2 * plan.VALUE_PAD then
             panel = panel - plan.VALUE_PAD
         end
@@ -66,9 +68,13 @@ function plan.layout(shape)
     layout.blocks = (layout.positions + plan.BLOCK - 1) // plan.BLOCK
     layout.last_block_keys = layout.positions - (layout.blocks - 1) * plan.BLOCK
     layout.value_width = ceil_to(shape.v_head_dim, plan.VALUE_PAD)
-    layout.panels = value_panels(layout.value_width)
+    -- Values that are channels of their keys are not stored again: a panel of them is made of a
+    -- block's key tiles when it is needed, as wide as a transposed tile.
+    layout.panels = value_panels(layout.value_width,
+        shape.values_in_keys and plan.KEY_TILE or plan.VALUE_PANEL)
+    layout.stored_values = shape.values_in_keys and 0 or layout.value_width
     -- floats of one KV head's keys and values
-    layout.head_floats = layout.positions * (shape.head_dim + layout.value_width)
+    layout.head_floats = layout.positions * (shape.head_dim + layout.stored_values)
     layout.cache_bytes = plan.ALIGN + shape.kv_heads * layout.head_floats * 4
     layout.group = shape.heads // shape.kv_heads
     -- a query at position i sees keys before i + reach; nil: all of them
@@ -194,7 +200,8 @@ function plan.make(shape, isa)
     if p.score_vectors <= tile_vectors then
         p.wide[p.score_rows], p.narrow[p.score_rows] = p.score_vectors, p.score_vectors
     end
-    if not p.wide[layout.group] and layout.group <= plan.MAX_DECODE_ROWS then
+    if not p.wide[layout.group] and layout.group <= plan.MAX_DECODE_ROWS
+        and not shape.values_in_keys then
         p.decode_only[layout.group] = true
         p.rows[#p.rows + 1] = layout.group
         table.sort(p.rows, function(a, b)
@@ -255,11 +262,58 @@ function plan.make(shape, isa)
     p.scratch.decay = p.scratch.m + line(largest)
     p.scratch.s = p.scratch.decay + line(largest)
     p.scratch.floats = p.scratch.s + largest * plan.SCORE_STRIDE
+    if shape.values_in_keys then
+        p.scratch.v = p.scratch.floats
+        p.scratch.floats = p.scratch.v + plan.BLOCK * plan.KEY_TILE
+    end
     return p
 end
 
 local function panel_floats(columns, depth, bias)
     return (columns + plan.PANEL - 1) // plan.PANEL * plan.PANEL * (depth + (bias and 1 or 0))
+end
+
+--- A layer with mla. weights: `matrices` (mla.matrices, each with its `offset` and the floats from
+-- one head to the next, `stride`), the norms' offsets, `floats`. rows: the scratch, [rows] of each
+-- part of so many floats a row, with their offsets, `floats` in all; what the expanded form needs
+-- and what the latent one does lie in the same place. expanded: floats of its keys and values.
+function plan.mla_layer(shape)
+    local own, heads = shape.mla, shape.heads
+    local layer = { weights = { matrices = {} }, rows = {} }
+    local w, offset = layer.weights, 0
+    for _, matrix in ipairs(mla.matrices(shape)) do
+        matrix.offset = offset
+        matrix.stride = panel_floats(matrix.columns, matrix.depth, matrix.bias)
+        offset = offset + matrix.heads * matrix.stride
+        w.matrices[matrix.name] = matrix
+    end
+    w.kv_norm = offset
+    w.q_norm = w.kv_norm + ceil_to(own.kv_rank, plan.VALUE_PAD)
+    w.sinks = w.q_norm + ceil_to(own.q_rank or 0, plan.VALUE_PAD)
+    w.floats = ceil_to(w.sinks + (shape.sinks and heads or 0), plan.ALIGN // 4)
+
+    layer.expanded = mla.expanded(shape)
+    layer.expanded_layout = plan.layout(layer.expanded)
+    local width = heads * math.max(shape.head_dim, shape.v_head_dim)
+    layer.step = math.min(shape.capacity, shape.d_model * width * 4 > 4 << 20 and 480 or 240)
+    local latent, position = mla.on_cache(shape), heads * layer.expanded_layout.head_floats
+    local function rows(name, floats)
+        layer.rows[name] = position
+        position = position + ceil_to(layer.step * floats, 16)
+    end
+    rows("q_a", own.q_rank or 0)
+    rows("kv_a", latent.head_dim)
+    rows("q", heads * shape.head_dim)
+    rows("o", heads * shape.v_head_dim)
+    local shared = position
+    rows("k", heads * shape.head_dim)
+    rows("v", heads * shape.v_head_dim)
+    local expanded_end = position
+    position = shared
+    rows("latent_q", heads * latent.head_dim)
+    rows("latent_o", heads * latent.v_head_dim)
+    layer.floats = math.max(position, expanded_end)
+    return layer
 end
 
 --- What sets the attention apart, in words that follow others: ", causal, window 128, sinks".
@@ -288,17 +342,48 @@ local function pairs_visible(shape, layout, n)
     return before + after - n, shape.window > 0 and math.min(shape.window, n) or n
 end
 
+-- Costs of a layer with mla, likewise.
+local function mla_costs(shape, memory)
+    local parameters, layer = mla.parameters(shape), plan.mla_layer(shape)
+    local sinks = shape.sinks and shape.heads or 0
+    memory.parameters = { projections = parameters.projections, bias = parameters.bias,
+        norm = parameters.norm, sinks = sinks,
+        total = parameters.projections + parameters.bias + parameters.norm + sinks }
+    memory.layer_bytes = layer.floats * 4
+    memory.weights_bytes = plan.ALIGN + layer.weights.floats * 4
+
+    -- Both forms multiply with kv_b_proj once a row: it makes keys and values, or q' and outputs.
+    local n, latent = shape.capacity, mla.on_cache(shape)
+    local early = layer.expanded.capacity
+    local pairs_seen, most_seen = pairs_visible(shape, plan.layout(latent), n)
+    local expanded_pairs = pairs_visible(shape, layer.expanded_layout, early)
+    local per_pair = 2 * shape.heads * (shape.head_dim + shape.v_head_dim)
+    local per_latent_pair = 2 * shape.heads * (latent.head_dim + latent.v_head_dim)
+    memory.flops_prefill = per_pair * expanded_pairs
+        + per_latent_pair * (pairs_seen - expanded_pairs) + 2 * parameters.projections * n
+    memory.flops_decode = per_latent_pair * most_seen + 2 * parameters.projections
+end
+
 function plan.memory(shape)
-    local layout, memory = plan.layout(shape), {}
+    local cached, memory = mla.on_cache(shape), {}
+    local layout = plan.layout(cached)
     memory.thread_bytes = 0
     for _, id in ipairs(shape.isa) do
-        local floats = plan.make(shape, isas.get(id)).scratch.floats
-        memory.thread_bytes = math.max(memory.thread_bytes, floats * 4)
+        for _, form in ipairs { shape, cached } do
+            local floats = plan.make(form, isas.get(id)).scratch.floats
+            memory.thread_bytes = math.max(memory.thread_bytes, floats * 4)
+        end
     end
     memory.cache_bytes = layout.cache_bytes
-    memory.kv_bytes_per_token = shape.kv_heads * (shape.head_dim + layout.value_width) * 4
+    memory.kv_bytes_per_token = cached.kv_heads * (cached.head_dim + layout.stored_values) * 4
     memory.head_bytes = layout.head_floats * 4
-    memory.all_heads_bytes = shape.kv_heads * memory.head_bytes
+    memory.all_heads_bytes = cached.kv_heads * memory.head_bytes
+    if shape.mla then
+        mla_costs(shape, memory)
+        memory.scratch_bytes = memory.layer_bytes + memory.thread_bytes + memory.all_heads_bytes
+        memory.cache_scratch_bytes = memory.layer_bytes + memory.thread_bytes
+        return memory
+    end
 
     local wq, wk = layout.q_width * shape.d_model, layout.k_width * shape.d_model
     local wv, wo = layout.v_width * shape.d_model, layout.o_width * shape.d_model

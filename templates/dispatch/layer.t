@@ -1,6 +1,6 @@
 $ -- The layer: packed weights, projections around attention.
 $ if shape.emit == "layer" then
-$ local w = memory.weight_offsets
+$ local w = memory.weight_offsets or mla_layer.weights
 
 /* ---- layer ---- */
 
@@ -8,8 +8,13 @@ static const uint64_t ${name}_weights_mark = UINT64_C(0x${mark.weights});
 
 /* Packs `columns` outputs of `depth` inputs: panels of ${plan.PANEL} columns, each with its bias (if `has_bias`)
  * and then [depth][${plan.PANEL}]; columns past the last are zero. */
+$ if shape.mla then
+static void ${name}_pack_matrix(const float *w, size_t column_step, size_t input_step, const float *bias,
+    int has_bias, size_t columns, size_t depth, float *packed)
+$ else
 static void ${name}_pack_matrix(const float *w, const float *bias, int has_bias, size_t columns,
     size_t depth, float *packed)
+$ end
 {
     for (size_t first = 0; first < columns; first += ${plan.PANEL})
         for (size_t row = has_bias ? 0 : 1; row <= depth; row++, packed += ${plan.PANEL})
@@ -20,7 +25,9 @@ static void ${name}_pack_matrix(const float *w, const float *bias, int has_bias,
                 else if (row == 0)
                     packed[c] = bias[column];
                 else
-$ if shape.weights_layout == "out_in" then
+$ if shape.mla then
+                    packed[c] = w[column * column_step + (row - 1) * input_step];
+$ elseif shape.weights_layout == "out_in" then
                     packed[c] = w[column * depth + row - 1];
 $ else
                     packed[c] = w[(row - 1) * columns + column];
@@ -28,7 +35,7 @@ $ end
             }
 }
 
-$ if shape.qk_norm then
+$ if shape.qk_norm or shape.mla then
 /* Packs `count` vectors of `width` parameters, each padded with zeros to ${plan.VALUE_PAD}. Adds `more` to each:
  * -0 changes none. */
 static void ${name}_pack_norm(const float *from, float more, size_t count, size_t width, float *packed)
@@ -40,6 +47,7 @@ static void ${name}_pack_norm(const float *from, float more, size_t count, size_
 }
 
 $ end
+$ if not shape.mla then
 int ${name}_pack_weights(const ${name}_weights *source, void *weights)
 {
     float *const packed = (float *)weights + (weights != NULL ? ${NAME}_ALIGN / sizeof(float) : 0);
@@ -246,4 +254,5 @@ $ end
     }
     return ${NAME}_OK;
 }
+$ end
 $ end

@@ -108,6 +108,9 @@ $   end
 }
 $   return id_tile
 $ end
+$ -- Whether rows that are alone with their keys read keys and values as one stream: not where values
+$ -- are made of the keys, a block at a time.
+$ local streams = not shape.values_in_keys
 $ local wide_scores, narrow_scores, alone_scores = {}, {}, {}
 $ for _, rows in ipairs(own.rows) do
 $   if not own.decode_only[rows] then
@@ -117,8 +120,9 @@ $   end
 $   -- the tiles that all rows need for one key tile: array of {tile, row, column}, of which the first
 $   -- ones read the next key tile ahead: `next_keys` floats from this one
 $   local tiles, calls, row = 0, {}, 0
-$   for _, part in ipairs(own.alone_score[rows]) do tiles = tiles + TILE // (part.vectors * W) end
-$   for _, part in ipairs(own.alone_score[rows]) do
+$   local alone_score = streams and own.alone_score[rows] or {}
+$   for _, part in ipairs(alone_score) do tiles = tiles + TILE // (part.vectors * W) end
+$   for _, part in ipairs(alone_score) do
 $     for column = 0, TILE - 1, part.vectors * W do
 $       local lines = has.prefetch and #calls < TILE // 16 and math.max(1, TILE // 16 // tiles) or nil
 $       calls[#calls + 1] = { tile = score_tile(part.rows, part.vectors, lines), row = row, column = column,
@@ -325,11 +329,13 @@ $   value_calls[rows], alone_values[rows], once[rows] = {}, {}, true
 $   for number, panel in ipairs(layout.panels) do
 $     if not own.decode_only[rows] then
 $       local calls = value_columns(rows, panel)
-$       for _, call in ipairs(calls) do call.tile = value_tile(rows, call.vectors, panel.width) end
+$       for _, call in ipairs(calls) do
+$         call.tile = value_tile(rows, call.vectors, streams and panel.width or TILE)
+$       end
 $       value_calls[rows][number] = calls
 $     end
 $     local calls, row = {}, 0
-$     for _, part in ipairs(own.alone_value[rows]) do
+$     for _, part in ipairs(streams and own.alone_value[rows] or {}) do
 $       for _, call in ipairs(value_columns(part, panel)) do
 $         call.row, call.rows = row, part
 $         calls[#calls + 1] = call
@@ -398,7 +404,7 @@ $   end
     }
 }
 $ end
-$ for _, rows in ipairs(own.rows) do
+$ for _, rows in ipairs(streams and own.rows or {}) do
 
 /* One block of keys for ${rows} rows where no other rows read them: in one forward stream. */
 static ${ID}_CODE void ${id}_alone_${rows}(const float *q, const float *kv, int block_keys, float *s, float *o, float *m,
@@ -458,12 +464,42 @@ $ end
     (void)left;
     return 1;
 }
+$ if not streams then
+$   local written = {}
+$   for _, panel in ipairs(layout.panels) do
+$     panel.channels = math.min(panel.width, dv - panel.offset)
+$     if not written[panel.channels] then
+$       written[panel.channels] = true
+$       local squares = has.transpose and panel.channels // W * W or 0
 
-/* One block of keys for some rows: scores, softmax, values. */
-static ${ID}_CODE void ${id}_block(size_t rows, const float *q, const float *kv, int block_keys, float *s, float *o,
+/* The values of keys from .. end - 1 of a block, ${panel.channels} channels of key tiles, the first one at k: v [keys][${TILE}] */
+static ${ID}_CODE void ${id}_gather_${panel.channels}(const float *k, int from, int end, float *v)
+{
+    for (int j = from / ${W} * ${W}; j < end; j += ${W}) {
+        const float *const tile = k + (size_t)(j / ${TILE}) * ${TILE * hd} + j % ${TILE};
+        float *const target = v + (size_t)j * ${TILE};
+$       if squares > 0 then
+        for (int c = 0; c < ${squares}; c += ${W})
+            ${transpose(("tile + c * %d"):format(TILE), tostring(TILE), "target + c")};
+$       end
+$       if squares < panel.width then
+        for (int r = 0; r < ${W}; r++)
+            for (int c = ${squares}; c < ${panel.width}; c++)
+                target[r * ${TILE} + c] = ${panel.channels < panel.width and ("c < %d ? tile[c * %d + r] : 0.0f"):format(panel.channels, TILE) or ("tile[c * %d + r]"):format(TILE)};
+$       end
+    }
+}
+$     end
+$   end
+$ end
+
+/* One block of keys for some rows: scores, softmax, values${streams and "" or ", which lie in v once they are made"}. */
+static ${ID}_CODE void ${id}_block(size_t rows, const float *q, const float *kv, ${streams and "int block_keys" or "float *v"}, float *s, float *o,
                        float *m, float *l, float *decay, ${limits_parameter}, int first${place_parameter})
 {
+$ if streams then
     const float *const v = kv + (size_t)block_keys * ${hd};
+$ end
     int tile;
     /* some keys for all rows, and then the next ones */
     for (int j = ${windowed and ("from[0] / %d * %d"):format(TILE, TILE) or "0"}; j < limit[rows - 1]; j += ${own.score_keys})
@@ -485,13 +521,17 @@ $ if adjusts then
 $ end
     ${id}_softmax(s, m, l, decay, (int)rows, ${limits_argument("")});
 $ for number, panel in ipairs(layout.panels) do
+$   if not streams then
+    ${id}_gather_${panel.channels}(${at("kv", panel.offset * TILE)}, ${windowed and "from[0]" or "0"}, limit[rows - 1], v);
+$   end
     for (size_t r = 0; r < rows; r += (size_t)tile) {
         tile = ${id}_tile_rows(rows - r);
-        ${id}_values_${number}(tile, s + r * ${STRIDE}, ${panel_start(panel)},
+        ${id}_values_${number}(tile, s + r * ${STRIDE}, ${streams and panel_start(panel) or "v"},
             ${at("o", panel.offset)} + r * ${layout.value_width}, decay + r, ${limits_argument(" + r")}, first);
     }
 $ end
 }
+$ if streams then
 
 /* Calls a row count's _alone function, or returns 0 where it has none. */
 static ${ID}_CODE int ${id}_alone(size_t rows, const float *q, const float *kv, int block_keys, float *s, float *o,
@@ -507,6 +547,7 @@ $ end
         return 0;
     }
 }
+$ end
 
 static ${ID}_CODE void ${id}_attend(const ${name}_call *call, size_t kv_head, size_t first_row, size_t rows,
                         float *scratch)
@@ -576,8 +617,9 @@ $ if windowed then
     start = start < 0 ? 0 : start / ${BLOCK} * ${BLOCK}; /* of its block */
 $ end
     for (ptrdiff_t block = ${windowed and "start" or "0"}; block < end; block += ${BLOCK}) {
-        const float *const block_kv = kv + (size_t)block * ${hd + layout.value_width};
-$ if layout.blocks > 1 then
+        const float *const block_kv = kv + (size_t)block * ${hd + layout.stored_values};
+$ if not streams then
+$ elseif layout.blocks > 1 then
         const int block_keys = block < ${(layout.blocks - 1) * BLOCK} ? ${BLOCK} : ${layout.last_block_keys};
 $ else
         const int block_keys = ${layout.last_block_keys};
@@ -601,9 +643,11 @@ $ if adjusts then
         place.block = block;
 $ end
 $ local first_block = windowed and "block == start" or "block == 0"
+$ if streams then
         if (${id}_alone(rows, q, block_kv, block_keys, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""}))
             continue;
-        ${id}_block(rows, q, block_kv, block_keys, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""});
+$ end
+        ${id}_block(rows, q, block_kv, ${streams and "block_keys" or at("scratch", own.scratch.v)}, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""});
     }
 
     for (size_t r = 0; r < rows; r++) {
@@ -627,22 +671,32 @@ $ end
     }
 }
 
+$ if streams then
 /* Keys go to tiles of ${TILE}, [head_dim][${TILE}]; values to panels, [keys of the block][width]. A block of
  * ${BLOCK} keys is followed by its values. Channels past v_head_dim are zero. */
 static ${ID}_CODE void ${id}_pack(const float *k, const float *v, size_t pos, size_t n, float *kv)
+$ else
+/* Keys go to tiles of ${TILE}, [head_dim][${TILE}]. */
+static ${ID}_CODE void ${id}_pack(const float *k, size_t pos, size_t n, float *kv)
+$ end
 {
     for (size_t i = 0; i < n;) {
         const size_t block = (pos + i) / ${BLOCK}, key = (pos + i) % ${BLOCK};
-$ if layout.blocks > 1 then
+$ if not streams then
+$ elseif layout.blocks > 1 then
         const size_t block_keys = block < ${layout.blocks - 1} ? ${BLOCK} : ${layout.last_block_keys};
 $ else
         const size_t block_keys = ${layout.last_block_keys};
 $ end
-        float *const block_kv = kv + block * ${BLOCK * (hd + layout.value_width)};
+        float *const block_kv = kv + block * ${BLOCK * (hd + layout.stored_values)};
         float *const tile = block_kv + key / ${TILE} * ${TILE * hd} + key % ${TILE};
+$ if streams then
         float *const values = block_kv + block_keys * ${hd};
+$ end
         const float *const key_rows = k + i * ${shape.kv_heads * hd};
+$ if streams then
         const float *const value_rows = v + i * ${shape.kv_heads * dv};
+$ end
         size_t rows = 1;
 $ local squares = has.transpose and hd // W * W or 0 -- channels that whole squares cover
 $ if squares > 0 then
@@ -663,6 +717,7 @@ $ else
         for (int d = 0; d < ${hd}; d++)
             tile[d * ${TILE}] = key_rows[d];
 $ end
+$ if streams then
         for (size_t r = 0; r < rows; r++) {
             const float *source = value_rows + r * ${shape.kv_heads * dv};
             float *target;
@@ -683,6 +738,7 @@ $   if panel.offset + panel.width < dv then
 $   end
 $ end
         }
+$ end
         i += rows;
     }
 }
