@@ -5,6 +5,7 @@
 --   origin.single_file  one header with the code under #ifdef <NAME>_IMPLEMENTATION
 --   origin.spec_text    the canonical spec, which `attnc verify` finds again in each file
 -- The output depends on the shape, the origin, the templates and the version alone.
+local arguments = require "arguments"
 local cpu = require "cpu"
 local isas = require "isa"
 local mla = require "mla"
@@ -80,7 +81,11 @@ local function common_environment(shape)
         mla_layer = shape.mla and plan.mla_layer(shape),
         version = attnc.version, isas = {}, rope_switches = rope.switches(shape),
         float = float, float_text = float_text, size = size, LOG2_E = LOG2_E,
+        arguments = arguments, extras = arguments.of(shape), packed = arguments.packed(shape),
+        layer_extras = arguments.of_layer(shape),
     }
+    env.extra_parameters = arguments.parameters(env.extras) -- of the attention calls
+    env.layer_parameters = arguments.parameters(env.layer_extras)
     for index, id in ipairs(shape.isa) do
         env.isas[index] = isas.get(id)
     end
@@ -278,8 +283,11 @@ local function mark(kind, shape)
         shape.head_dim, shape.v_head_dim, float_text(turned.theta), turned.rotary_dim,
         turned.layout, tostring(shape.qkv_bias), tostring(shape.o_bias) }
     for _, more in ipairs { turned.scaling or false, turned.offset or false,
-        shape.qk_norm or false, shape.mla or false, kind == "weights" and shape.sinks and "sinks" or false } do
+        shape.qk_norm or false, shape.mla or false } do
         facts[#facts + 1] = more and spec.literal(more) or nil
+    end
+    for _, extra in ipairs(kind == "weights" and arguments.packed(shape) or {}) do
+        facts[#facts + 1] = spec.literal(extra.name)
     end
     return attnc.sha256(table.concat(facts, " ")):sub(1, 16)
 end
@@ -290,7 +298,6 @@ function emit.files(shape, origin)
     env.mark = { cache = mark("cache", shape), weights = mark("weights", shape) }
     env.single_file = origin.single_file
     env.v_parameter = shape.mla and "" or "const float *v, "
-    env.extra_parameters = shape.sinks and "const float *sinks, " or "" -- of the attention calls
     env.alibi_text = shape.alibi and alibi_text(shape)
     add_detection(env)
     local memory, widths = env.memory, {}

@@ -2,6 +2,7 @@
 --
 -- info.table(shape) -> plain table, for JSON: counts and bytes are integers
 -- info.text(shape)  -> the same for a reader
+local arguments = require "arguments"
 local isa = require "isa"
 local plan = require "plan"
 
@@ -134,8 +135,8 @@ function info.text(shape)
     if parameters.norm then
         row("norms of q and k", parameters.norm)
     end
-    if parameters.sinks > 0 then
-        row("sinks", parameters.sinks)
+    for _, extra in ipairs(arguments.packed(shape)) do
+        row(extra.name:gsub("_", " "), extra.floats)
     end
     row("in all", parameters.total)
 

@@ -7,6 +7,7 @@
 -- plan.memory(shape)     -> byte counts, parameters, FLOPs: for the header, `attnc info`, manifest
 --
 -- All sizes are integers; the spec's limits keep every one of them below 2^47.
+local arguments = require "arguments"
 local isas = require "isa"
 local mla = require "mla"
 
@@ -273,6 +274,21 @@ local function panel_floats(columns, depth, bias)
     return (columns + plan.PANEL - 1) // plan.PANEL * plan.PANEL * (depth + (bias and 1 or 0))
 end
 
+-- What a layer has among its weights besides: behind the `floats` of w, each at its own name.
+local function place_extras(shape, w)
+    for _, extra in ipairs(arguments.packed(shape)) do
+        w[extra.name] = w.floats
+        w.floats = w.floats + ceil_to(extra.floats, plan.ALIGN // 4)
+    end
+end
+
+local function count_extras(shape, parameters)
+    for _, extra in ipairs(arguments.packed(shape)) do
+        parameters[extra.name] = extra.floats
+        parameters.total = parameters.total + extra.floats
+    end
+end
+
 --- A layer with mla. weights: `matrices` (mla.matrices, each with its `offset` and the floats from
 -- one head to the next, `stride`), the norms' offsets, `floats`. rows: the scratch, [rows] of each
 -- part of so many floats a row, with their offsets, `floats` in all; what the expanded form needs
@@ -289,8 +305,8 @@ function plan.mla_layer(shape)
     end
     w.kv_norm = offset
     w.q_norm = w.kv_norm + ceil_to(own.kv_rank, plan.VALUE_PAD)
-    w.sinks = w.q_norm + ceil_to(own.q_rank or 0, plan.VALUE_PAD)
-    w.floats = ceil_to(w.sinks + (shape.sinks and heads or 0), plan.ALIGN // 4)
+    w.floats = ceil_to(w.q_norm + ceil_to(own.q_rank or 0, plan.VALUE_PAD), plan.ALIGN // 4)
+    place_extras(shape, w)
 
     layer.expanded = mla.expanded(shape)
     layer.expanded_layout = plan.layout(layer.expanded)
@@ -345,10 +361,10 @@ end
 -- Costs of a layer with mla, likewise.
 local function mla_costs(shape, memory)
     local parameters, layer = mla.parameters(shape), plan.mla_layer(shape)
-    local sinks = shape.sinks and shape.heads or 0
     memory.parameters = { projections = parameters.projections, bias = parameters.bias,
-        norm = parameters.norm, sinks = sinks,
-        total = parameters.projections + parameters.bias + parameters.norm + sinks }
+        norm = parameters.norm,
+        total = parameters.projections + parameters.bias + parameters.norm }
+    count_extras(shape, memory.parameters)
     memory.layer_bytes = layer.floats * 4
     memory.weights_bytes = plan.ALIGN + layer.weights.floats * 4
 
@@ -394,9 +410,9 @@ function plan.memory(shape)
     if shape.o_bias then
         bias = bias + shape.d_model
     end
-    local sinks = shape.sinks and shape.heads or 0
-    memory.parameters = { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias, sinks = sinks,
-        total = wq + wk + wv + wo + bias + sinks }
+    memory.parameters = { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias,
+        total = wq + wk + wv + wo + bias }
+    count_extras(shape, memory.parameters)
     if shape.qk_norm then
         local norm = layout.q_norm.parameters + layout.k_norm.parameters
         memory.parameters.norm, memory.parameters.total = norm, memory.parameters.total + norm
@@ -419,8 +435,7 @@ function plan.memory(shape)
             w.k_norm = w.q_norm + layout.q_norm.floats
             w.floats = w.k_norm + layout.k_norm.floats
         end
-        w.sinks = w.floats
-        w.floats = w.sinks + ceil_to(sinks, plan.ALIGN // 4)
+        place_extras(shape, w)
         memory.weight_offsets = w
         memory.weights_bytes = plan.ALIGN + w.floats * 4
     end

@@ -25,8 +25,8 @@ typedef struct ${name}_call {
     size_t n;         /* query positions */
     size_t n_kv;      /* keys held */
     ptrdiff_t pos;    /* position of query 0 */
-$ if shape.sinks then
-    const float *sinks; /* [heads] */
+$ for _, extra in ipairs(extras) do
+    ${arguments.declaration(extra)}; /* ${extra.dims} */
 $ end
 } ${name}_call;
 

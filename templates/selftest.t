@@ -1,5 +1,6 @@
 $ -- what the attention calls take besides, before `out`
-$ local more = shape.sinks and "sinks, " or ""
+$ local more = arguments.names(extras)
+$ local layer_more = arguments.names(layer_extras)
 /* Checks ${name} against plain loops in double precision; needs nothing but the C library.
  *
  *     cc -O2 ${name}_*.c -o ${name}_selftest
@@ -909,28 +910,28 @@ $   if shape.qk_norm.bias then
     source.k_norm_bias = w.k_norm_bias;
 $   end
 $ end
-$ if shape.sinks then
-    source.sinks = sinks;
+$ for _, extra in ipairs(packed) do
+    source.${extra.name} = ${extra.name};
 $ end
-    check(${name}_layer(weights.data, NULL, 0, alone, x, y, scratch.data, NULL) ==
+    check(${name}_layer(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) ==
               ${NAME}_ERROR_WEIGHTS,
           "weights that were never packed are refused");
     check(${name}_pack_weights(&source, weights.data) == 0, "weights are packed");
 
-    check(${name}_layer(weights.data, NULL, 0, alone, x, y, scratch.data, NULL) == 0,
+    check(${name}_layer(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
           "layer without cache runs");
     check_layer(y, x, &w, alone, alone > 64 ? alone / 5 : 1,
                 "layer without cache is near the reference");
     hash(y, alone * D_MODEL);
     if (alone == rows) { /* else it would take long */
         memcpy(again, x, alone * D_MODEL * sizeof *x);
-        check(${name}_layer(weights.data, NULL, 0, alone, again, again, shared.data, &backwards) == 0 &&
+        check(${name}_layer(weights.data, NULL, 0, alone, again, ${layer_more}again, shared.data, &backwards) == 0 &&
                   same(y, again, alone * D_MODEL),
               "layer in place and with a pool has the same bits");
     }
 
     check(${layer_reset}(cache.data) == 0 &&
-              ${name}_layer(weights.data, cache.data, 0, rows, x, y, scratch.data, NULL) == 0,
+              ${name}_layer(weights.data, cache.data, 0, rows, x, ${layer_more}y, scratch.data, NULL) == 0,
           "layer with a cache runs");
     check_layer(y, x, &w, rows, rows > 8 ? 4 : 1, "layer with a cache is near the reference");
     hash(y, rows * D_MODEL);
@@ -941,7 +942,7 @@ $ end
     for (i = 0; held < rows; i++, held += size) {
         size = chunk(i, rows - held);
         good = good && ${name}_layer(weights.data, cache.data, held, size, x + held * D_MODEL,
-                               again + held * D_MODEL, shared.data, &backwards) == 0;
+                               ${layer_more}again + held * D_MODEL, shared.data, &backwards) == 0;
     }
     held = ${NAME}_CAUSAL ? 0 : rows - size; /* else only the last chunk saw every key */
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
@@ -949,22 +950,22 @@ $ end
     good = 1;
     for (i = rows > 4 ? rows - 4 : 0; i < rows; i++)
         good = good && ${name}_layer(weights.data, cache.data, i, 1, x + i * D_MODEL,
-                               again + i * D_MODEL, scratch.data, NULL) == 0;
+                               ${layer_more}again + i * D_MODEL, scratch.data, NULL) == 0;
     held = ${NAME}_CAUSAL ? 0 : rows - 1;
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
           "layer in single steps has the bits of prefill");
 
-    check(${name}_layer(weights.data, cache.data, CAPACITY, 1, x, again, scratch.data, NULL) ==
+    check(${name}_layer(weights.data, cache.data, CAPACITY, 1, x, ${layer_more}again, scratch.data, NULL) ==
               ${NAME}_ERROR_RANGE,
           "layer past the capacity is refused");
 $ if rope_switches then
     if (rows > ${NAME}_ROPE_ORIGINAL)
         check(${name}_cache_reset(cache.data) == 0 &&
-                  ${name}_layer(weights.data, cache.data, 0, rows, x, again, scratch.data, NULL) ==
+                  ${name}_layer(weights.data, cache.data, 0, rows, x, ${layer_more}again, scratch.data, NULL) ==
                       ${NAME}_ERROR_RANGE,
               "a long sequence in a cache for short ones is refused");
 $ end
-    check(${name}_layer(weights.data, NULL, 1, 1, x, again, scratch.data, NULL) ==
+    check(${name}_layer(weights.data, NULL, 1, 1, x, ${layer_more}again, scratch.data, NULL) ==
               ${NAME}_ERROR_RANGE,
           "layer without cache at a position past 0 is refused");
 

@@ -35,7 +35,8 @@ struct weights {
     const float *wq_a;
 };
 
-/* What the attention calls of some kernels take besides. */
+/* What the calls of some kernels take besides, by the names of gen/arguments.lua; a layer takes
+ * less, having some of it among its weights. */
 struct extras {
     const float *sinks; /* [heads] */
 };
@@ -87,8 +88,9 @@ struct kernel {
                            const struct extras *extras, float *out, void *scratch,
                            const struct pool *pool);
     int (*pack_weights)(const struct weights *source, void *weights); /* NULL without a layer */
-    int (*layer)(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
-                 void *scratch, const struct pool *pool); /* NULL without a layer */
+    int (*layer)(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+                 const struct extras *extras, float *y, void *scratch,
+                 const struct pool *pool); /* NULL without a layer */
     const char *(*isa)(void);
     int (*use_isa)(const char *isa);
 };

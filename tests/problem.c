@@ -427,8 +427,8 @@ void run_layer(const struct problem *problem, const struct way *way, float *y) {
         float *x = input(way, problem->x + i * width, (end - i) * width, way->in_place);
         float *result = output(way, x, (end - i) * width);
         expect_ok(problem, way, "layer",
-                  kernel->layer(problem->packed, cache, before + i, end - i, x, result,
-                                scratch_memory, given));
+                  kernel->layer(problem->packed, cache, before + i, end - i, x, &problem->extras,
+                                result, scratch_memory, given));
         memcpy(y + i * width, result, (end - i) * width * sizeof *y);
         guard_release(inner);
     }
@@ -595,7 +595,8 @@ void key_in_cache(const struct kernel *kernel, const float *k, const float *norm
     float *y = make(kernel->d_model, sizeof *y);
     append(&problem, &CACHED, cache, 0, pos);
     expect_ok(&problem, &CACHED, "layer",
-              kernel->layer(problem.packed, cache, pos, 1, problem.x, y, scratch_memory, NULL));
+              kernel->layer(problem.packed, cache, pos, 1, problem.x, &problem.extras, y,
+                            scratch_memory, NULL));
     if (!pos)
         append(&problem, &CACHED, cache, neighbour, neighbour + 1);
     for (size_t d = 0; d < dim; d++) {

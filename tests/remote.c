@@ -277,8 +277,15 @@ static size_t cache_scratch_bytes(size_t threads) {
     return ask_bytes(CACHE_SCRATCH_BYTES, threads);
 }
 
-static uint64_t sinks(const struct extras *extras) {
-    return pointer(FLOATS, extras->sinks, described.heads * sizeof(float), true);
+/* The numbers that stand for `extras`, as the runner's get_extras takes them. */
+enum { EXTRAS = 1 };
+static void name_extras(const struct extras *extras, uint64_t numbers[EXTRAS]) {
+    numbers[0] = pointer(FLOATS, extras->sinks, described.heads * sizeof(float), true);
+}
+
+static void put_numbers(const uint64_t *numbers, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        put_number(to, numbers[i]);
 }
 
 /* A pool that must be refused has no scratch that fits. */
@@ -291,18 +298,17 @@ static int attention(const float *q, const float *k, const float *v, size_t n_q,
                      const struct pool *pool) {
     const size_t bytes = scratch_bytes(threads_of(pool));
     pthread_mutex_lock(&turn);
-    const uint64_t pointers[] = {
-        rows(q, n_q, q_width(), true),           rows(k, n_kv, k_width(), true),
-        rows(v, n_kv, v_width(), true),          rows(out, n_q, out_width(), false),
-        pointer(SCRATCH, scratch, bytes, false), sinks(extras)};
+    const uint64_t pointers[] = {rows(q, n_q, q_width(), true), rows(k, n_kv, k_width(), true),
+                                 rows(v, n_kv, v_width(), true), rows(out, n_q, out_width(), false),
+                                 pointer(SCRATCH, scratch, bytes, false)};
+    uint64_t others[EXTRAS];
+    name_extras(extras, others);
     put_buffers(ATTENTION);
-    for (size_t i = 0; i < 3; i++)
-        put_number(to, pointers[i]);
+    put_numbers(pointers, 3);
     put_number(to, n_q);
     put_number(to, n_kv);
-    put_number(to, pointers[5]);
-    put_number(to, pointers[3]);
-    put_number(to, pointers[4]);
+    put_numbers(others, EXTRAS);
+    put_numbers(pointers + 3, 2);
     put_pool(pool);
     const int status = get_status();
     pthread_mutex_unlock(&turn);
@@ -342,15 +348,18 @@ static int cache_attention(const void *cache, size_t pos, size_t n, const float 
                            const struct pool *pool) {
     const size_t bytes = cache_scratch_bytes(threads_of(pool));
     pthread_mutex_lock(&turn);
-    const uint64_t pointers[] = {
-        pointer(MEMORY, cache, described.cache_bytes, true), rows(q, n, q_width(), true),
-        sinks(extras), rows(out, n, out_width(), false), pointer(SCRATCH, scratch, bytes, false)};
+    const uint64_t pointers[] = {pointer(MEMORY, cache, described.cache_bytes, true),
+                                 rows(q, n, q_width(), true), rows(out, n, out_width(), false),
+                                 pointer(SCRATCH, scratch, bytes, false)};
+    uint64_t others[EXTRAS];
+    name_extras(extras, others);
     put_buffers(CACHE_ATTENTION);
     put_number(to, pointers[0]);
     put_number(to, pos);
     put_number(to, n);
-    for (size_t i = 1; i < 5; i++)
-        put_number(to, pointers[i]);
+    put_number(to, pointers[1]);
+    put_numbers(others, EXTRAS);
+    put_numbers(pointers + 2, 2);
     put_pool(pool);
     const int status = get_status();
     pthread_mutex_unlock(&turn);
@@ -368,8 +377,7 @@ static int pack_weights(const struct weights *source, void *weights) {
         pointers[i] = pointer(FLOATS, arrays[i], sizes[i].count * sizeof(float), true);
     pointers[ARRAYS] = pointer(MEMORY, weights, described.weights_bytes, false);
     put_buffers(PACK_WEIGHTS);
-    for (size_t i = 0; i < ARRAYS; i++)
-        put_number(to, pointers[i]);
+    put_numbers(pointers, ARRAYS);
     put_number(to, source != NULL);
     put_number(to, pointers[ARRAYS]);
     const int status = get_status();
@@ -377,8 +385,8 @@ static int pack_weights(const struct weights *source, void *weights) {
     return status;
 }
 
-static int layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
-                 void *scratch, const struct pool *pool) {
+static int layer(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+                 const struct extras *extras, float *y, void *scratch, const struct pool *pool) {
     const size_t threads = threads_of(pool);
     const size_t bytes = cache ? cache_scratch_bytes(threads) : scratch_bytes(threads);
     pthread_mutex_lock(&turn);
@@ -386,13 +394,15 @@ static int layer(const void *weights, void *cache, size_t pos, size_t n, const f
         pointer(MEMORY, weights, described.weights_bytes, true),
         pointer(MEMORY, cache, described.cache_bytes, false), rows(x, n, described.d_model, true),
         rows(y, n, described.d_model, false), pointer(SCRATCH, scratch, bytes, false)};
+    uint64_t others[EXTRAS];
+    name_extras(extras, others);
     put_buffers(LAYER);
-    put_number(to, pointers[0]);
-    put_number(to, pointers[1]);
+    put_numbers(pointers, 2);
     put_number(to, pos);
     put_number(to, n);
-    for (size_t i = 2; i < 5; i++)
-        put_number(to, pointers[i]);
+    put_number(to, pointers[2]);
+    put_numbers(others, EXTRAS);
+    put_numbers(pointers + 3, 2);
     put_pool(pool);
     const int status = get_status();
     pthread_mutex_unlock(&turn);

@@ -38,7 +38,8 @@ static int cache_attention(const struct kernel *kernel, const struct call *c) {
                                    c->pool);
 }
 static int layer(const struct kernel *kernel, const struct call *c) {
-    return kernel->layer(c->weights, c->cache, c->pos, c->n, c->x, c->out, c->scratch, c->pool);
+    return kernel->layer(c->weights, c->cache, c->pos, c->n, c->x, &c->extras, c->out, c->scratch,
+                         c->pool);
 }
 
 /* From APPEND to LAYER: those that need a cache. */

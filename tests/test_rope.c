@@ -103,16 +103,22 @@ EACH(target, rope, switch_of_length, switches) {
     void *scratch = guard_new(kernel->cache_scratch_bytes(0), AT_END);
     float *y = make((original + 1) * width, sizeof *y);
     cr_assert_eq(kernel->cache_reset(cache), OK);
-    cr_assert_eq(kernel->layer(packed, cache, 0, original, problem.x, y, scratch, NULL), OK);
+    cr_assert_eq(
+        kernel->layer(packed, cache, 0, original, problem.x, &problem.extras, y, scratch, NULL),
+        OK);
     memcpy(before, cache, kernel->cache_bytes);
     const float *next = problem.x + original * width;
-    cr_assert_eq(kernel->layer(packed, cache, original, 1, next, y, scratch, NULL), ERROR_RANGE);
-    cr_assert_eq(kernel->layer(packed, cache, 0, original + 1, problem.x, y, scratch, NULL),
+    cr_assert_eq(kernel->layer(packed, cache, original, 1, next, &problem.extras, y, scratch, NULL),
                  ERROR_RANGE);
+    cr_assert_eq(
+        kernel->layer(packed, cache, 0, original + 1, problem.x, &problem.extras, y, scratch, NULL),
+        ERROR_RANGE);
     cr_assert_eq(memcmp(before, cache, kernel->cache_bytes), 0, "%s: a refused call wrote",
                  label(kernel));
     cr_assert_eq(kernel->cache_reset_long(cache), OK);
-    cr_assert_eq(kernel->layer(packed, cache, 0, original + 1, problem.x, y, scratch, NULL), OK);
+    cr_assert_eq(
+        kernel->layer(packed, cache, 0, original + 1, problem.x, &problem.extras, y, scratch, NULL),
+        OK);
     cr_assert_eq(kernel->cache_reset_long(NULL), ERROR_NULL);
     cr_assert_eq(kernel->cache_reset_long(cache + 4), ERROR_ALIGN);
 }

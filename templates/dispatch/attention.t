@@ -110,6 +110,19 @@ $ attention_tasks("", tostring(layout.group), NAME .. "_KV_HEADS", NAME .. "_HEA
 $   not shape.values_in_keys and NAME .. "_V_HEAD_DIM", NAME .. "_HEAD_FLOATS")
 $ local function or_v(text) return shape.values_in_keys and text or ("(%s || v == NULL)"):format(text) end
 
+$ function check_extras(list)
+$   for _, extra in ipairs(list) do
+$     if extra.required then
+    if (${extra.name} == NULL)
+        return ${NAME}_ERROR_NULL;
+$     end
+$   end
+$ end
+$ function take_extras(list)
+$   for _, extra in ipairs(list) do
+    job.call.${extra.name} = ${extra.name};
+$   end
+$ end
 int ${name}_attention(const float *q, const float *k, ${v_parameter}size_t n_q, size_t n_kv, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool)
 {
@@ -119,10 +132,7 @@ int ${name}_attention(const float *q, const float *k, ${v_parameter}size_t n_q, 
     memset(&job, 0, sizeof job);
     if (q == NULL || out == NULL || scratch == NULL || (n_kv > 0 && ${or_v("k == NULL")}))
         return ${NAME}_ERROR_NULL;
-$ if shape.sinks then
-    if (sinks == NULL)
-        return ${NAME}_ERROR_NULL;
-$ end
+$ check_extras(extras)
 $ if shape.exact then
     if (n_q != ${NAME}_CAPACITY || n_kv != ${NAME}_CAPACITY)
         return ${NAME}_ERROR_RANGE;
@@ -148,9 +158,7 @@ $ end
     job.call.n = n_q;
     job.call.n_kv = n_kv;
     job.call.pos = (ptrdiff_t)n_kv - (ptrdiff_t)n_q;
-$ if shape.sinks then
-    job.call.sinks = sinks;
-$ end
+$ take_extras(extras)
     if (job.threads > 1) {
         job.scratch = job.kv + (size_t)${NAME}_KV_HEADS * ${NAME}_HEAD_FLOATS;
         job.call.kv_stride = ${NAME}_HEAD_FLOATS;
@@ -281,10 +289,7 @@ int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float
         return status;
     if (q == NULL || out == NULL || scratch == NULL)
         return ${NAME}_ERROR_NULL;
-$ if shape.sinks then
-    if (sinks == NULL)
-        return ${NAME}_ERROR_NULL;
-$ end
+$ check_extras(extras)
     if (pos > length || n > length - pos)
         return ${NAME}_ERROR_RANGE;
     status = ${name}_check_run(kernels, scratch, pool);
@@ -302,9 +307,7 @@ $ end
     job.call.n = n;
     job.call.n_kv = length;
     job.call.pos = (ptrdiff_t)pos;
-$ if shape.sinks then
-    job.call.sinks = sinks;
-$ end
+$ take_extras(extras)
     ${name}_run(pool, ${name}_attend_task, &job);
     return ${NAME}_OK;
 }

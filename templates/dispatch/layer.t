@@ -1,6 +1,19 @@
 $ -- The layer: packed weights, projections around attention.
 $ if shape.emit == "layer" then
 $ local w = memory.weight_offsets or mla_layer.weights
+$ -- What calls take besides: packed among the weights, and taken from there or from the call.
+$ function pack_extras()
+$   for _, extra in ipairs(packed) do
+    memset(packed + ${w[extra.name]}, 0, ${plan.ceil_to(extra.floats, plan.ALIGN // 4)} * sizeof(float));
+    memcpy(packed + ${w[extra.name]}, source->${extra.name}, ${extra.floats} * sizeof(float));
+$   end
+$ end
+$ function take_packed_extras()
+$   for _, extra in ipairs(packed) do
+    job.call.${extra.name} = job.weights + ${w[extra.name]};
+$   end
+$   take_extras(layer_extras)
+$ end
 
 /* ---- layer ---- */
 
@@ -70,8 +83,8 @@ $   if shape.qk_norm.bias then
         return ${NAME}_ERROR_NULL;
 $   end
 $ end
-$ if shape.sinks then
-    if (source->sinks == NULL)
+$ for _, extra in ipairs(packed) do
+    if (source->${extra.name} == NULL)
         return ${NAME}_ERROR_NULL;
 $ end
     if (!${name}_aligned(weights))
@@ -89,10 +102,7 @@ $   if shape.qk_norm.bias then
     ${name}_pack_norm(source->${which}_bias, -0.0f, ${packed.count}, ${packed.width}, packed + ${w[which] + packed.bias});
 $   end
 $ end
-$ if shape.sinks then
-    memset(packed + ${w.sinks}, 0, ${w.floats - w.sinks} * sizeof(float));
-    memcpy(packed + ${w.sinks}, source->sinks, ${NAME}_HEADS * sizeof(float));
-$ end
+$ pack_extras()
     memset(weights, 0, ${NAME}_ALIGN);
     memcpy(weights, &${name}_weights_mark, sizeof ${name}_weights_mark);
     return ${NAME}_OK;
@@ -147,7 +157,7 @@ $   if after then norms() end
 }
 $ end
 
-int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
+int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, ${layer_parameters}float *y,
     void *scratch, const ${name}_pool *pool)
 {
     const ${name}_kernels *const kernels = ${name}_kernels_here();
@@ -160,6 +170,7 @@ int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const 
     memset(&job, 0, sizeof job);
     if (weights == NULL || x == NULL || y == NULL || scratch == NULL)
         return ${NAME}_ERROR_NULL;
+$ check_extras(layer_extras)
     if (!${name}_aligned(weights))
         return ${NAME}_ERROR_ALIGN;
     if (cache != NULL) {
@@ -204,9 +215,7 @@ $ end
     }
     job.call.kv = job.kv;
     job.call.kv_stride = ${NAME}_HEAD_FLOATS;
-$ if shape.sinks then
-    job.call.sinks = job.weights + ${w.sinks};
-$ end
+$ take_packed_extras()
 
     /* All keys and values first, then the queries: x may be y. */
     for (size_t first = 0; first < n; first += step) {

@@ -16,7 +16,7 @@ $ for _, name in ipairs { "q_a_proj", "q_a_layernorm", "q_b_proj" } do need(name
 $ need("q_a_proj_bias", own.q_rank and shape.qkv_bias)
 $ need("kv_a_proj_bias", shape.qkv_bias)
 $ need("o_proj_bias", shape.o_bias)
-$ need("sinks", shape.sinks)
+$ for _, extra in ipairs(packed) do need(extra.name, true) end
     if (source == NULL || weights == NULL)
         return ${NAME}_ERROR_NULL;
 $ for _, name in ipairs(needed) do
@@ -55,10 +55,7 @@ $ pack(w.matrices.v_b, ("keys + %d"):format(own.nope_dim * columns), nil, column
 $ if own.q_rank then
     ${name}_pack_norm(source->q_a_layernorm, -0.0f, 1, ${own.q_rank}, packed + ${w.q_norm});
 $ end
-    memset(packed + ${w.sinks}, 0, ${w.floats - w.sinks} * sizeof(float));
-$ if shape.sinks then
-    memcpy(packed + ${w.sinks}, source->sinks, ${NAME}_HEADS * sizeof(float));
-$ end
+$ pack_extras()
     memset(weights, 0, ${NAME}_ALIGN);
     memcpy(weights, &${name}_weights_mark, sizeof ${name}_weights_mark);
     return ${NAME}_OK;
@@ -160,7 +157,7 @@ $ task("y = Wo of the outputs", "output", function()
 $   project("o", rows "o", "job->y")
 $ end)
 
-int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, float *y,
+int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, ${layer_parameters}float *y,
     void *scratch, const ${name}_pool *pool)
 {
     const ${name}_kernels *const kernels = ${name}_kernels_here();
@@ -176,6 +173,7 @@ int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const 
     memset(&job, 0, sizeof job);
     if (weights == NULL || x == NULL || y == NULL || scratch == NULL)
         return ${NAME}_ERROR_NULL;
+$ check_extras(layer_extras)
     if (!${name}_aligned(weights))
         return ${NAME}_ERROR_ALIGN;
     if (cache != NULL) {
@@ -212,9 +210,7 @@ $ end
     latents = cache != NULL ? (float *)cache + ${NAME}_ALIGN / sizeof(float) : job.scratch;
     if (cache == NULL)
         job.scratch += ${NAME}_HEAD_FLOATS;
-$ if shape.sinks then
-    job.call.sinks = job.weights + ${w.sinks};
-$ end
+$ take_packed_extras()
     expanded_call = latent_call = job.call;
     expanded_call.kv = job.rows;
     expanded_call.kv_stride = ${mla_layer.expanded_layout.head_floats};

@@ -9,6 +9,11 @@ typedef struct ${name}_pool {
     void (*run)(void *self, void (*task)(void *argument, size_t index), void *argument, size_t count);
 } ${name}_pool;
 
+$ local function extras_text(list)
+$   for _, extra in ipairs(list) do
+ *   ${extra.name} ${extra.dims}
+$   end
+$ end
 /* Attention of n_q queries to n_kv keys.
  *   q    [n_q][${shape.heads}][${shape.head_dim}]
 $ if shape.values_in_keys then
@@ -16,9 +21,7 @@ $ if shape.values_in_keys then
 $ else
  *   k    [n_kv][${shape.kv_heads}][${shape.head_dim}], v [n_kv][${shape.kv_heads}][${shape.v_head_dim}] (not used where n_kv is 0)
 $ end
-$ if shape.sinks then
- *   sinks [${shape.heads}]
-$ end
+$ extras_text(extras)
  *   out  [n_q][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; may be q, else overlaps no input" or "; overlaps no input"}
 $ if shape.exact then
  * n_q and n_kv must be ${shape.capacity}.
@@ -64,9 +67,7 @@ $ end
 /* Attention of the queries at positions pos .. pos + n - 1 to the cache, which must hold them:
  * prefill (pos = 0), a chunk, or decode (n = 1).
  *   q [n][${shape.heads}][${shape.head_dim}], out [n][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; out may be q" or ""}
-$ if shape.sinks then
- *   sinks [${shape.heads}]
-$ end
+$ extras_text(extras)
  *   scratch  ${NAME}_CACHE_SCRATCH_BYTES, or _FOR(pool->threads)
 $ if not shape.causal then
  * ${shape.window == 0 and shape.window_right == 0 and "Every query sees all positions held." or "A query sees what the cache holds of its window."}
@@ -126,8 +127,8 @@ $     if norm.bias then
     const float *q_norm_bias, *k_norm_bias; /* likewise */
 $     end
 $   end
-$   if shape.sinks then
-    const float *sinks; /* [${shape.heads}] */
+$   for _, extra in ipairs(packed) do
+    ${arguments.declaration(extra)}; /* ${extra.dims} */
 $   end
 } ${name}_weights;
 
@@ -147,6 +148,7 @@ $   local order = not norm and "rope(%s)" or norm.order == "after_rope" and "nor
 /* The attention layer: y = Wo attention(${order:format("Wq x")}, ${order:format("Wk x")}, Wv x), biases where the model has them.
 $   end
  *   x, y   [n][${shape.d_model}]; y may be x, else overlaps no input
+$ extras_text(layer_extras)
  *   cache  appends the n positions at pos (see _cache_append), then attends to all that it holds;
  *          NULL: pos is 0 and the n rows attend to each other${shape.exact and (", n = %d"):format(shape.capacity) or ""}
 $   if rope_switches then
@@ -155,7 +157,7 @@ $   end
  *   scratch  ${NAME}_SCRATCH_BYTES without a cache, ${NAME}_CACHE_SCRATCH_BYTES with one, or _FOR(threads)
  * NULL, RANGE, ALIGN, CACHE, WEIGHTS, CPU. */
 ${NAME}_API int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x,
-    float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
+    ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 $ end
 
 /* The instruction set that runs, "none" if the CPU runs none of them. The first call of any function

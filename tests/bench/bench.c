@@ -224,7 +224,7 @@ static void run_ours(struct contender *self) {
         own->parts->project(WQ, own->weights, own->x, task->n, own->out);
     else if (task->kind == LAYER)
         expect(self, kernel->layer(own->weights, task->cached ? own->cache : NULL, task->pos,
-                                   task->n, own->x, own->out, own->scratch, pool));
+                                   task->n, own->x, &extras, own->out, own->scratch, pool));
     else if (task->cached)
         expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, &extras,
                                              own->out, own->scratch, pool));

@@ -208,7 +208,7 @@ static bool count_calls(const struct kernel *kernel) {
         if (!kernel->has_layer)
             continue;
         fma_count = 0;
-        status = kernel->layer(weights, cache, pos, n, x, out, scratch, NULL);
+        status = kernel->layer(weights, cache, pos, n, x, &extras, out, scratch, NULL);
         good = compare(kernel, "layer", pos, n, status, layer_fmas(kernel, pos, n)) && good;
     }
     void *memory[] = {q, k, v, x, out, cache, scratch, weights};

@@ -184,5 +184,6 @@ Test(bench, refuses_other_bits, .timeout = 120) {
 }
 
 Test(bench, refuses_wrong_values, .timeout = 120) {
-    expect_refused("values", "kernel/exp.t", "s/0x1.62e424p-1/0x1.62p-1/", "where plain loops give");
+    expect_refused("values", "kernel/exp.t", "s/0x1.62e424p-1/0x1.62p-1/",
+                   "where plain loops give");
 }

@@ -30,7 +30,7 @@ enum request {
     ISA,
     SCRATCH_BYTES,
     CACHE_SCRATCH_BYTES,
-    ATTENTION, /* q, k, v, n_q, n_kv, sinks, out, scratch, pool */
+    ATTENTION, /* q, k, v, n_q, n_kv, extras, out, scratch, pool */
     CACHE_RESET,
     CACHE_RESET_LONG,
     CACHE_APPEND,

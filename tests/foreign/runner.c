@@ -227,6 +227,8 @@ static const struct pool *get_pool(struct pool *pool) {
 
 /* ---- requests ---- */
 
+static void get_extras(struct extras *extras) { extras->sinks = get_pointer(); }
+
 static int call(enum request request) {
     struct pool room;
     const float *q, *k, *v;
@@ -242,7 +244,7 @@ static int call(enum request request) {
         v = get_pointer();
         pos = get_size(); /* n_q */
         n = get_size();
-        extras.sinks = get_pointer();
+        get_extras(&extras);
         out = get_pointer();
         scratch = get_pointer();
         return kernel->attention(q, k, v, pos, n, &extras, out, scratch, get_pool(&room));
@@ -261,7 +263,7 @@ static int call(enum request request) {
         pos = get_size();
         n = get_size();
         q = get_pointer();
-        extras.sinks = get_pointer();
+        get_extras(&extras);
         out = get_pointer();
         scratch = get_pointer();
         return kernel->cache_attention(cache, pos, n, q, &extras, out, scratch, get_pool(&room));
@@ -280,9 +282,10 @@ static int call(enum request request) {
         pos = get_size();
         n = get_size();
         q = get_pointer();
+        get_extras(&extras);
         out = get_pointer();
         scratch = get_pointer();
-        return kernel->layer(weights, cache, pos, n, q, out, scratch, get_pool(&room));
+        return kernel->layer(weights, cache, pos, n, q, &extras, out, scratch, get_pool(&room));
     default:
         fail("an unknown request");
         return 0;
