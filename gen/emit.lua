@@ -328,6 +328,7 @@ function emit.files(shape, origin)
         end
         add(name .. "_dispatch.c", c_file(origin, dispatch))
     end
+    env.mla_selftest = shape.mla and run("selftest_mla", env):sub(1, -2)
     add(name .. "_selftest.c", c_file(origin, run("selftest", env)))
     add("CMakeLists.txt", with_head(origin, run("CMakeLists", env), "# ", "# ", "# end of head"))
     table.sort(files, function(a, b)
