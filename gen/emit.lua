@@ -247,17 +247,21 @@ end
 
 local function manifest(shape, env, origin, files)
     local sets, listed = {}, {}
-    for _, isa in ipairs(env.isas) do
-        local own, tiles = plan.make(shape, isa), {}
+    local function set_of(isa, form)
+        local own, tiles = plan.make(form, isa), {}
         for index, rows in ipairs(own.rows) do
             -- a tile for decode alone takes whole key tiles
             tiles[index] = { rows = rows, wide = own.wide[rows], narrow = own.narrow[rows],
                 decode_only = own.decode_only[rows] or false }
         end
         -- exp2: five steps of a polynomial, and one more where 2^n is a product
-        sets[#sets + 1] = { isa = isa.id, lanes = isa.lanes, panel = plan.PANEL, tiles = tiles,
+        return { isa = isa.id, lanes = isa.lanes, panel = plan.PANEL, tiles = tiles,
             exp2_fmas = isa.ops.scale_unless_below and 5 or 6,
             query_rows = own.query_rows, unroll = own.unroll, reasons = own.reasons }
+    end
+    for index, isa in ipairs(env.isas) do
+        sets[index] = set_of(isa, mla.on_cache(shape))
+        sets[index].expanded = shape.mla and set_of(isa, mla.expanded(shape)) or nil
     end
     for _, file in ipairs(files) do
         local hash = attnc.sha256(file.text)

@@ -188,7 +188,10 @@ function plan.make(shape, isa)
             .. "score tile of %s takes"
         error({ field = "tile.score_keys", message = message:format(p.score_keys, step, isa.id) })
     end
-    choose("value_keys", 64, "in decode, keys whose values all tiles take before the next ones")
+    if not shape.values_in_keys then
+        choose("value_keys", 64,
+            "in decode, keys whose values all tiles take before the next ones")
+    end
 
     -- Each row count has a wide tile, and a narrow one that stays within one key tile: for the
     -- last keys. A group of heads that is no such count gets a block of its own for decode.
@@ -201,8 +204,7 @@ function plan.make(shape, isa)
     if p.score_vectors <= tile_vectors then
         p.wide[p.score_rows], p.narrow[p.score_rows] = p.score_vectors, p.score_vectors
     end
-    if not p.wide[layout.group] and layout.group <= plan.MAX_DECODE_ROWS
-        and not shape.values_in_keys then
+    if not p.wide[layout.group] and layout.group <= plan.MAX_DECODE_ROWS then
         p.decode_only[layout.group] = true
         p.rows[#p.rows + 1] = layout.group
         table.sort(p.rows, function(a, b)
