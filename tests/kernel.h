@@ -57,9 +57,9 @@ struct qk_norm {
     double eps;
 };
 
-/* Keys and values from a latent, by the header's macros. head_dim, v_head_dim and kv_heads of such a
- * kernel are those of its attention on the latent, whose values are the first channels of the keys:
- * `v` is NULL, or says that once more. */
+/* Keys and values from a latent, by the header's macros. head_dim, v_head_dim and kv_heads of such
+ * a kernel are those of its attention on the latent, whose values are the first channels of the
+ * keys: `v` is NULL, or says that once more. */
 struct mla {
     size_t kv_rank, q_rank, nope_dim, rope_dim, v_head_dim, expand; /* q_rank 0: none */
     double eps;

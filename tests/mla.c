@@ -19,21 +19,21 @@ void mla_weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAY
     const size_t inputs = kernel->d_model, q = kernel->heads * qk_dim(kernel);
     const size_t mixed = kernel->heads * mla->v_head_dim, latent = mla->kv_rank + mla->rope_dim;
     const size_t q_inputs = mla->q_rank ? mla->q_rank : inputs;
-    const struct array_size all[ARRAYS] = {{q * q_inputs, q_inputs},
-                                           {latent * inputs, inputs},
-                                           {kernel->heads * kv_dim(kernel) * mla->kv_rank,
-                                            mla->kv_rank},
-                                           {mixed * inputs, mixed},
-                                           {kernel->qkv_bias ? mla->q_rank : 0, 3},
-                                           {kernel->qkv_bias ? latent : 0, 3},
-                                           {0, 1},
-                                           {kernel->o_bias ? inputs : 0, 3},
-                                           {mla->q_rank, 1},
-                                           {mla->kv_rank, 1},
-                                           {0, 1},
-                                           {0, 1},
-                                           {kernel->sinks ? kernel->heads : 0, 1},
-                                           {mla->q_rank * inputs, inputs}};
+    const struct array_size all[ARRAYS] = {
+        {q * q_inputs, q_inputs},
+        {latent * inputs, inputs},
+        {kernel->heads * kv_dim(kernel) * mla->kv_rank, mla->kv_rank},
+        {mixed * inputs, mixed},
+        {kernel->qkv_bias ? mla->q_rank : 0, 3},
+        {kernel->qkv_bias ? latent : 0, 3},
+        {0, 1},
+        {kernel->o_bias ? inputs : 0, 3},
+        {mla->q_rank, 1},
+        {mla->kv_rank, 1},
+        {0, 1},
+        {0, 1},
+        {kernel->sinks ? kernel->heads : 0, 1},
+        {mla->q_rank * inputs, inputs}};
     memcpy(sizes, all, sizeof all);
 }
 
