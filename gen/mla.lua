@@ -57,6 +57,8 @@ function mla.fits(shape, refuse)
             .. "leave it out"):format(shape.heads))
     elseif shape.qk_norm then
         refuse("qk_norm", shape.qk_norm, "mla norms its latents; leave it out")
+    elseif shape.cache == "ring" then
+        refuse("cache", shape.cache, 'mla keeps the latents of all positions; it takes "linear"')
     elseif not rope then
         refuse("rope", nil, "missing; mla turns rope_dim channels of q and k")
     elseif rope.rotary_dim ~= shape.mla.rope_dim then

@@ -122,6 +122,9 @@ size_t layer_size(const struct problem *problem, size_t rows);
 /* What a row at `position` sees of `held` keys. */
 struct view view_at(const struct kernel *kernel, ptrdiff_t position, size_t held);
 
+/* Whether the cache holds the latest positions only. */
+bool is_ring(const struct kernel *kernel);
+
 /* Whether a result depends on where queries stand. */
 bool knows_positions(const struct kernel *kernel);
 

@@ -436,7 +436,7 @@ EACH(kernel, contract, sizes, NULL) {
     for (size_t i = 0; i < ARRAYS; i++)
         parameters += sizes[i].count;
     cr_assert_eq(kernel->parameters, kernel->has_layer ? parameters : 0);
-    cr_assert_geq(kernel->cache_bytes, kernel->capacity * (k + v) * sizeof(float));
+    cr_assert_geq(kernel->cache_bytes, kernel->cache_positions * (k + v) * sizeof(float));
     cr_assert_geq(kernel->kv_bytes_per_token, (k + v) * sizeof(float));
     if (kernel->mla)
         cr_assert_eq(kernel->kv_bytes_per_token, k * sizeof(float));

@@ -630,8 +630,14 @@ $ if windowed then
     start = start < 0 ? 0 : start / ${BLOCK} * ${BLOCK}; /* of its block */
 $ end
     for (ptrdiff_t block = ${windowed and "start" or "0"}; block < end; block += ${BLOCK}) {
+$ if ring then
+        const size_t at = call->ring ? (size_t)block % ${ring * BLOCK} : (size_t)block;
+        const float *const block_kv = kv + at * ${hd + layout.value_width};
+        const int block_keys = call->ring || block < ${(layout.blocks - 1) * BLOCK} ? ${BLOCK} : ${layout.last_block_keys};
+$ else
         const float *const block_kv = kv + (size_t)block * ${hd + layout.stored_values};
-$ if not stored then
+$ end
+$ if ring or not stored then
 $ elseif layout.blocks > 1 then
         const int block_keys = block < ${(layout.blocks - 1) * BLOCK} ? ${BLOCK} : ${layout.last_block_keys};
 $ else
@@ -685,7 +691,7 @@ $ end
 $ if stored then
 /* Keys go to tiles of ${TILE}, [head_dim][${TILE}]; values to panels, [keys of the block][width]. A block of
  * ${BLOCK} keys is followed by its values. Channels past v_head_dim are zero. */
-static ${ID}_CODE void ${id}_pack(const float *k, const float *v, size_t pos, size_t n, float *kv)
+static ${ID}_CODE void ${id}_pack(const float *k, const float *v, size_t pos, size_t n, ${ring and "int ring, " or ""}float *kv)
 $ else
 /* Keys go to tiles of ${TILE}, [head_dim][${TILE}]. */
 static ${ID}_CODE void ${id}_pack(const float *k, size_t pos, size_t n, float *kv)
@@ -693,13 +699,18 @@ $ end
 {
     for (size_t i = 0; i < n;) {
         const size_t block = (pos + i) / ${BLOCK}, key = (pos + i) % ${BLOCK};
-$ if not stored then
-$ elseif layout.blocks > 1 then
-        const size_t block_keys = block < ${layout.blocks - 1} ? ${BLOCK} : ${layout.last_block_keys};
+$ if ring then
+        const size_t block_keys = ring || block < ${layout.blocks - 1} ? ${BLOCK} : ${layout.last_block_keys};
+        float *const block_kv = kv + (ring ? block % ${ring} : block) * ${BLOCK * (hd + layout.value_width)};
 $ else
+$   if not stored then
+$   elseif layout.blocks > 1 then
+        const size_t block_keys = block < ${layout.blocks - 1} ? ${BLOCK} : ${layout.last_block_keys};
+$   else
         const size_t block_keys = ${layout.last_block_keys};
-$ end
+$   end
         float *const block_kv = kv + block * ${BLOCK * (hd + layout.stored_values)};
+$ end
         float *const tile = block_kv + key / ${TILE} * ${TILE * hd} + key % ${TILE};
 $ if stored then
         float *const values = block_kv + block_keys * ${hd};
