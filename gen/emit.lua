@@ -101,12 +101,13 @@ end
 local function title(shape)
     local kind = shape.kv_heads == shape.heads and "multi-head attention"
         or shape.kv_heads == 1 and "multi-query attention" or "grouped-query attention"
+    local kv_heads = ("%d KV heads"):format(shape.kv_heads)
     if shape.mla then
-        kind = ("multi-head latent attention, latent of %d and %d channels"):format(
-            shape.mla.kv_rank, shape.mla.rope_dim)
+        kind = "multi-head latent attention"
+        kv_heads = ("a latent of %d + %d channels"):format(shape.mla.kv_rank, shape.mla.rope_dim)
     end
-    return ("%s: %s, %d query heads, %d KV heads, head_dim %d%s, %s %d positions%s"):format(
-        shape.name, kind, shape.heads, shape.kv_heads, shape.head_dim,
+    return ("%s: %s, %d query heads, %s, head_dim %d%s, %s %d positions%s"):format(
+        shape.name, kind, shape.heads, kv_heads, shape.head_dim,
         shape.v_head_dim ~= shape.head_dim and (" (values %d)"):format(shape.v_head_dim) or "",
         shape.exact and "exactly" or "up to", shape.capacity, plan.features(shape))
 end

@@ -139,7 +139,7 @@ function info.text(shape)
         end
         local own = shape.mla
         if own then
-            add("  latent of %d channels and %d that turn, q from %s; heads expanded up to position %d",
+            add("  latent of %d channels and %d that turn, q from %s; %d positions expanded",
                 own.kv_rank, own.rope_dim, own.q_rank and ("a latent of %d"):format(own.q_rank)
                 or "x", mla.expanded(shape).capacity)
         end
@@ -147,8 +147,8 @@ function info.text(shape)
 
     for _, id in ipairs(shape.isa) do
         for _, form in ipairs(forms(shape)) do
-            add("\nPlan for %s%s", id, form.name and (", %s form (head_dim %d, v_head_dim %d)"):format(
-                form.name, form.shape.head_dim, form.shape.v_head_dim) or "")
+            add("\nPlan for %s%s", id, form.name and (", %s form (head_dim %d, v_head_dim %d)")
+                :format(form.name, form.shape.head_dim, form.shape.v_head_dim) or "")
             for _, reason in ipairs(plan.make(form.shape, isa.get(id)).reasons) do
                 add("  %-16s %5s  %s", reason.field, reason.value, reason.why)
             end

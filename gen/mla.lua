@@ -16,8 +16,8 @@
 -- mla.matrices(shape)          -> what a layer multiplies with, in the order of packed weights:
 --     array of {name, columns, depth, bias, heads = matrices of that kind, one after the other}
 -- mla.products(shape)          -> the products of a layer: array of {name, matrix, depth, bias,
---     x and y = what they are in words, x_stride, y_stride = floats from row to row, x_head, y_head =
---     floats from one head's to the next one's, kernel = the first product of the same strides}
+--     x and y = what they are in words, x_stride, y_stride = floats from row to row, x_head,
+--     y_head = floats from one head's to the next one's, kernel = the first product alike}
 -- mla.parameters(shape)        -> numbers of a layer: {projections, bias, norm}
 local mla = {}
 

@@ -52,8 +52,11 @@ $   local early = mla_layer.expanded.capacity
  *             and sums over c come in two forms, which differ in rounding alone:
  *                 expanded   k and v as above, for rows of a call at pos = 0${early < shape.capacity and (" up to position %d"):format(early - 1) or ""}
  *                 latent     <[Wkb^T q_nope, q_pe], [c, k_pe]>, Wvb of the sum of weights times c: for
- *                            all other rows, decode for one. An output is then off by what the Error
- *                            below says for k of ${shape.head_dim} channels, with |q'| |c| in the place of |q| |k|
+ *                            all other rows, decode for one
+ *             By either of them, with e and n as under Error below and A the largest sum of
+ *             (|q_nope| |Wkb| |c| + |q_pe| |k_pe|) scale, a weight is off by at most about
+ *             2 (${own.kv_rank + own.nope_dim + own.rope_dim + 4}) e A + 6 e relative, an output of a head by that plus (n + ${own.kv_rank}) e times
+ *             sum(weight |Wvb| |c|); so they are apart by twice as much at most.
  *             Values are channels of the keys: they are made of the cache's tiles again for each
  *             block of ${plan.BLOCK} keys, which costs time for few heads and saves ${shape.v_head_dim * 4} bytes a position.
  *             _attention, _cache_append and _cache_attention below are the latent form alone: of q'
@@ -137,7 +140,12 @@ $ else
  * Results are the same to the bit on every instruction set below that has a fused multiply-add, and
  * on every one that has not (those of ${NAME}_UNFUSED_ISAS), for any way to cut a sequence into
 $ end
+$ if shape.mla then
+ * calls (but that a layer's rows have a form by their call, see latent), any number of threads, any
+ * compiler that keeps IEEE 754 arithmetic (round to nearest).
+$ else
  * calls, any number of threads, any compiler that keeps IEEE 754 arithmetic (round to nearest).
+$ end
  * Floating-point exceptions must be masked, and their flags mean nothing after a call: lanes that
  * are not used hold anything. With flush-to-zero set, subnormal numbers may differ.
  * Error: with e = 2^-24 and A the largest sum |q k| scale of any visible key, a weight is off by at

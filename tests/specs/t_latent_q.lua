@@ -1,5 +1,5 @@
--- Latents of q too, dimensions that fit no vector, weights by input, a scaling with its factor in the
--- scores, as DeepSeek-V3 has it.
+-- Latents of q too, dimensions that fit no vector, weights by input, a scaling with its factor in
+-- the scores, as DeepSeek-V3 has it.
 return {
   name = "t_latent_q",
   d_model = 37,
