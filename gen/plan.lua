@@ -27,6 +27,8 @@ plan.MAX_THREADS = 256
 plan.STACK_BYTES = 16 << 10
 -- Rows that decode takes as one: above, even one key tile's reading is hidden by multiplying.
 plan.MAX_DECODE_ROWS = 16
+-- Multiply-adds of one loop body: a file of a hundred thousand lines takes compilers minutes.
+plan.MAX_BODY = 4096
 -- Positions that a call on a ring cache may bring, at least: a layer's rows at a time.
 plan.RING_CHUNK = 240
 -- Score rows are padded by one cache line: rows at a stride of 4 KiB would fall into one L1 set.
@@ -256,6 +258,13 @@ function plan.make(shape, isa)
     choose("unroll", unroll_of(shape, isa.lanes, p.score_rows, p.score_vectors),
         shape.unroll ~= "full" and "given by the spec, at most head_dim"
             or "steps of head_dim in one loop body: within the decoded-instruction cache")
+    local sums = p.score_rows * p.score_vectors
+    if p.unroll * sums > plan.MAX_BODY then
+        local message = "field 'unroll' = %d: with %d x %d sums of a score tile of %s, one loop "
+            .. "body has %d multiply-adds; right is at most %d"
+        error({ field = "unroll", message = message:format(p.unroll, p.score_rows,
+            p.score_vectors, isa.id, p.unroll * sums, plan.MAX_BODY // sums) })
+    end
 
     -- bytes of one worker's scratch, every array on a cache line
     local function line(floats)

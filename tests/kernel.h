@@ -108,7 +108,9 @@ bool is_fused(const struct kernel *kernel);
 /* The registry, written by the makefile from its list of specs. */
 extern const struct kernel *const kernels[];
 extern const size_t kernel_count;
-extern const bool
-    kernels_are_all; /* every spec of the project is in it, not only those asked for */
+/* Every spec of the project is in it, not only those asked for. */
+extern const bool kernels_are_all;
+/* 1, or how many times less than usual the tests compute. */
+extern const size_t work_divisor;
 
 #endif

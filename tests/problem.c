@@ -76,8 +76,8 @@ size_t layer_work(const struct kernel *kernel, size_t n, size_t rows) {
            attention_work(kernel, n, rows);
 }
 
-/* How many times slower all kernels of the suite are than this machine's. */
-static size_t slowness(void) { return foreign_count ? 16 : 1; }
+/* How many times less the tests compute: emulated kernels are so many times slower. */
+static size_t slowness(void) { return (foreign_count ? 16 : 1) * work_divisor; }
 
 size_t some_rows(const struct kernel *kernel, size_t n, size_t each, size_t least) {
     if (kernel->exact && n == kernel->capacity)

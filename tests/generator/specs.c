@@ -141,6 +141,8 @@ static const struct {
     {"t.tile = { score_vectors = 3 }", "spec.lua:3: field 'tile.score_vectors' = 3: "},
     {"t.unroll = 0", "'unroll' = 0|full"},
     {"t.unroll = 'half'", "'unroll'|full"},
+    {"t.unroll = 1024; t.head_dim = 576; t.tile = { score_rows = 4, score_vectors = 4 }",
+     ":3: field 'unroll' = 576: |4 x 4 sums|9216 multiply-adds|at most 256"},
     {"t.window = -5", "'window' = -5|a whole number from 0"},
     {"t.window = 2.5", "'window' = 2.5|a whole number from 0"},
     {"t.window = { 4, 4 }", "'window'|a whole number from 0"},
