@@ -319,10 +319,11 @@ local function count_extras(shape, parameters)
     end
 end
 
---- A layer with mla. weights: `matrices` (mla.matrices, each with its `offset` and the floats from
--- one head to the next, `stride`), the norms' offsets, `floats`. rows: the scratch, [rows] of each
--- part of so many floats a row, with their offsets, `floats` in all; what the expanded form needs
--- and what the latent one does lie in the same place. expanded: floats of its keys and values.
+--- A layer with mla. step: rows that it takes at a time; latent_step: of the latent form, whose
+-- queries are wide. weights: `matrices` (mla.matrices, each with its `offset` and the floats from
+-- one head to the next, `stride`), the norms' offsets, `floats`. rows: offsets of the parts of the
+-- scratch, behind the keys and values of the expanded form; what that form needs and what the
+-- latent one does lie in the same place. floats: all of it. expanded, expanded_layout: its shape.
 function plan.mla_layer(shape)
     local own, heads = shape.mla, shape.heads
     local layer = { weights = { matrices = {} }, rows = {} }
@@ -340,12 +341,11 @@ function plan.mla_layer(shape)
 
     layer.expanded = mla.expanded(shape)
     layer.expanded_layout = plan.layout(layer.expanded)
-    local width = heads * math.max(shape.head_dim, shape.v_head_dim)
-    layer.step = math.min(shape.capacity, shape.d_model * width * 4 > 4 << 20 and 480 or 240)
+    layer.step, layer.latent_step = math.min(shape.capacity, 240), math.min(shape.capacity, 120)
     local latent, position = mla.on_cache(shape), heads * layer.expanded_layout.head_floats
-    local function rows(name, floats)
+    local function rows(name, floats, step)
         layer.rows[name] = position
-        position = position + ceil_to(layer.step * floats, 16)
+        position = position + ceil_to((step or layer.step) * floats, 16)
     end
     rows("q_a", own.q_rank or 0)
     rows("kv_a", latent.head_dim)
@@ -356,8 +356,8 @@ function plan.mla_layer(shape)
     rows("v", heads * shape.v_head_dim)
     local expanded_end = position
     position = shared
-    rows("latent_q", heads * latent.head_dim)
-    rows("latent_o", heads * latent.v_head_dim)
+    rows("latent_q", heads * latent.head_dim, layer.latent_step)
+    rows("latent_o", heads * latent.v_head_dim, layer.latent_step)
     layer.floats = math.max(position, expanded_end)
     return layer
 end

@@ -251,9 +251,10 @@ $ take_packed_extras()
     latent_call.n_kv = pos + n;
     for (size_t first = 0; first < n; first += job.n) {
         const int is_early = first < early;
+        const size_t most = is_early ? ${step} : ${mla_layer.latent_step};
         const size_t rest = (is_early ? early : n) - first; /* rows of one form */
         job.x = x + first * ${d};
-        job.n = rest < step ? rest : step;
+        job.n = rest < most ? rest : most;
         job.pos = pos + first;
         job.call = is_early ? expanded_call : latent_call;
         job.call.n = job.n;
