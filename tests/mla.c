@@ -112,7 +112,7 @@ static void expanded(const struct problem *problem, const struct bounded *q,
                    mla->v_head_dim * sizeof *v);
         }
     }
-    reference_attention(&of_heads, q, k, v, problem->checked, &problem->extras, views, out);
+    reference_attention(&of_heads, q, k, v, problem->checked, &problem->extras, views, out, NULL);
     free(kv);
     free(k);
     free(v);
@@ -145,7 +145,7 @@ static void on_latents(const struct problem *problem, const struct bounded *q,
                    mla->rope_dim * sizeof *q);
         }
     }
-    reference_attention(kernel, absorbed, latents, c, rows, &problem->extras, views, sums);
+    reference_attention(kernel, absorbed, latents, c, rows, &problem->extras, views, sums, NULL);
     for (size_t h = 0; h < heads; h++) {
         for (size_t d = 0; d < mla->v_head_dim; d++)
             for (size_t r = 0; r < rank; r++)
