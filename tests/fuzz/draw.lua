@@ -239,6 +239,7 @@ local features = {
     { "scale" },
     { "softcap" },
     { "sinks" },
+    { "lse" },
     { "alibi" },
     { "mla" },
     { "rope", unless = is_narrow },
