@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "definition.h"
+#include "mla.h"
 #include "pool.h"
 #include "remote.h"
 
@@ -68,6 +69,9 @@ size_t attention_work(const struct kernel *kernel, size_t n, size_t rows) {
 
 size_t layer_work(const struct kernel *kernel, size_t n, size_t rows) {
     const size_t q_and_out = kernel->heads * (kernel->head_dim + kernel->v_head_dim);
+    if (kernel->mla) /* the reference computes both forms, and k and v of all keys */
+        return rows * kernel->parameters + n * mla_expansion(kernel) +
+               2 * attention_work(kernel, n, rows);
     return rows * kernel->d_model * (q_and_out + kv_width(kernel)) +
            attention_work(kernel, n, rows);
 }
@@ -135,6 +139,10 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
         for (size_t i = 0; i < k_size; i += kernel->head_dim)
             made.k[i] = 10.0F * (float)i / (float)k_size - 5.0F;
     }
+    if (kernel->mla)
+        for (size_t i = 0; i < n; i++)
+            memcpy(made.v + i * kernel->v_head_dim, made.k + i * kernel->head_dim,
+                   kernel->v_head_dim * sizeof *made.v);
     return made;
 }
 
@@ -150,59 +158,56 @@ float *random_sinks(const struct kernel *kernel) {
     return made;
 }
 
-struct weights zero_weights(const struct kernel *kernel) {
+void weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAYS]) {
     const size_t inputs = kernel->d_model, q = kernel->heads * kernel->head_dim;
     const size_t k = kernel->kv_heads * kernel->head_dim;
     const size_t v = kernel->kv_heads * kernel->v_head_dim;
+    const size_t mixed = kernel->heads * kernel->v_head_dim;
+    const size_t q_norm = norm_size(kernel, kernel->heads);
+    const size_t k_norm = norm_size(kernel, kernel->kv_heads);
+    const bool norm_bias = kernel->qk_norm && kernel->qk_norm->bias;
+    const struct array_size all[ARRAYS] = {{q * inputs, inputs},
+                                           {k * inputs, inputs},
+                                           {v * inputs, inputs},
+                                           {mixed * inputs, mixed},
+                                           {kernel->qkv_bias ? q : 0, 3},
+                                           {kernel->qkv_bias ? k : 0, 3},
+                                           {kernel->qkv_bias ? v : 0, 3},
+                                           {kernel->o_bias ? inputs : 0, 3},
+                                           {q_norm, 1},
+                                           {k_norm, 1},
+                                           {norm_bias ? q_norm : 0, 3},
+                                           {norm_bias ? k_norm : 0, 3},
+                                           {kernel->sinks ? kernel->heads : 0, 1},
+                                           {0, 1}};
+    if (kernel->mla)
+        mla_weight_sizes(kernel, sizes);
+    else
+        memcpy(sizes, all, sizeof all);
+}
+
+struct weights zero_weights(const struct kernel *kernel) {
     struct weights made = {0};
-    made.wq = make(q * inputs, sizeof(float));
-    made.wk = make(k * inputs, sizeof(float));
-    made.wv = make(v * inputs, sizeof(float));
-    made.wo = make(kernel->heads * kernel->v_head_dim * inputs, sizeof(float));
-    if (kernel->qkv_bias) {
-        made.bq = make(q, sizeof(float));
-        made.bk = make(k, sizeof(float));
-        made.bv = make(v, sizeof(float));
-    }
-    if (kernel->o_bias)
-        made.bo = make(inputs, sizeof(float));
-    if (kernel->qk_norm) {
-        made.q_norm = make(norm_size(kernel, kernel->heads), sizeof(float));
-        made.k_norm = make(norm_size(kernel, kernel->kv_heads), sizeof(float));
-    }
-    if (kernel->qk_norm && kernel->qk_norm->bias) {
-        made.q_norm_bias = make(norm_size(kernel, kernel->heads), sizeof(float));
-        made.k_norm_bias = make(norm_size(kernel, kernel->kv_heads), sizeof(float));
-    }
+    struct array_size sizes[ARRAYS];
+    weight_sizes(kernel, sizes);
+    for (size_t i = 0; i < ARRAYS; i++)
+        if (sizes[i].count)
+            ((const float **)&made)[i] = make(sizes[i].count, sizeof(float));
+    free((float *)made.sinks);
     made.sinks = random_sinks(kernel);
     return made;
 }
 
 struct weights random_weights(const struct kernel *kernel, uint32_t seed) {
     const struct weights made = zero_weights(kernel);
-    const size_t inputs = kernel->d_model, q = kernel->heads * kernel->head_dim;
-    const size_t k = kernel->kv_heads * kernel->head_dim;
-    const size_t v = kernel->kv_heads * kernel->v_head_dim;
-    const size_t mixed = kernel->heads * kernel->v_head_dim;
-    const struct {
-        const float *to;
-        size_t count, inputs;
-    } all[] = {{made.wq, q * inputs, inputs},
-               {made.wk, k * inputs, inputs},
-               {made.wv, v * inputs, inputs},
-               {made.wo, mixed * inputs, mixed},
-               {made.bq, q, 3},
-               {made.bk, k, 3},
-               {made.bv, v, 3},
-               {made.bo, inputs, 3},
-               {made.q_norm, norm_size(kernel, kernel->heads), 1},
-               {made.k_norm, norm_size(kernel, kernel->kv_heads), 1},
-               {made.q_norm_bias, norm_size(kernel, kernel->heads), 3},
-               {made.k_norm_bias, norm_size(kernel, kernel->kv_heads), 3}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].to)
-            fill_mixed((float *)all[i].to, all[i].count, seed + (uint32_t)i,
-                       sqrtf(3.0F / (float)all[i].inputs));
+    struct array_size sizes[ARRAYS];
+    weight_sizes(kernel, sizes);
+    for (size_t i = 0; i < ARRAYS; i++) {
+        float *const array = ((float *const *)&made)[i];
+        if (array && array != made.sinks)
+            fill_mixed(array, sizes[i].count, seed + (uint32_t)i,
+                       sqrtf(3.0F / (float)sizes[i].inputs));
+    }
     return made;
 }
 
@@ -510,7 +515,8 @@ void attention_bits(const struct problem *problem, float *out) {
     free(views);
 }
 
-#define NAME layer_reference
+#define NAME plain_layer_reference
+#define LAYER static
 #define NUMBER struct bounded
 #define LOAD reference_load
 #define PROJECT reference_project
@@ -518,6 +524,16 @@ void attention_bits(const struct problem *problem, float *out) {
 #define NORM reference_norm
 #define ATTENTION(...) reference_attention(__VA_ARGS__, NULL)
 #include "layer.inc"
+
+void layer_reference(const struct problem *problem, size_t chunk, struct bounded *y) {
+    if (!problem->kernel->mla) {
+        plain_layer_reference(problem, chunk, y);
+        return;
+    }
+    struct view *views = visible(problem, chunk);
+    mla_reference(problem, chunk, views, y);
+    free(views);
+}
 
 static void copy(const float *from, size_t count, float *to) {
     if (count)
@@ -531,6 +547,7 @@ static void no_rope(const struct kernel *kernel, float *x, size_t heads, size_t 
 }
 
 #define NAME layer_bits
+#define LAYER
 #define NUMBER float
 #define LOAD copy
 #define PROJECT definition_project

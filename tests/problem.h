@@ -71,6 +71,12 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
 /* Weights of the norm of q or k, which has so many heads. */
 size_t norm_size(const struct kernel *kernel, size_t heads);
 
+/* Floats of each array of the kernel's weights, in the order of the struct; 0: it lacks it. */
+struct array_size {
+    size_t count, inputs; /* so many inputs that are summed make an output */
+};
+void weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAYS]);
+
 /* Source weights as the kernel takes them: outputs are about as large as inputs. */
 struct weights random_weights(const struct kernel *kernel, uint32_t seed);
 /* The same, all zeros, biases too: tests set single elements with `at`. */

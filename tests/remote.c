@@ -382,26 +382,14 @@ static int merge(float *out, float *lse, const float *other, const float *other_
 
 static int pack_weights(const struct weights *source, void *weights) {
     static const struct weights none;
-    const struct weights *given = source ? source : &none;
-    const size_t inputs = described.d_model * sizeof(float);
-    const size_t q_norm = norm_size(&described, described.heads) * sizeof(float);
-    const size_t k_norm = norm_size(&described, described.kv_heads) * sizeof(float);
+    const float *const *arrays = (const float *const *)(source ? source : &none);
+    struct array_size sizes[ARRAYS];
+    uint64_t pointers[ARRAYS + 1];
+    weight_sizes(&described, sizes);
     pthread_mutex_lock(&turn);
-    const uint64_t pointers[] = {
-        pointer(FLOATS, given->wq, q_width() * inputs, true),
-        pointer(FLOATS, given->wk, k_width() * inputs, true),
-        pointer(FLOATS, given->wv, v_width() * inputs, true),
-        pointer(FLOATS, given->wo, out_width() * inputs, true),
-        pointer(FLOATS, given->bq, q_width() * sizeof(float), true),
-        pointer(FLOATS, given->bk, k_width() * sizeof(float), true),
-        pointer(FLOATS, given->bv, v_width() * sizeof(float), true),
-        pointer(FLOATS, given->bo, inputs, true),
-        pointer(FLOATS, given->q_norm, q_norm, true),
-        pointer(FLOATS, given->k_norm, k_norm, true),
-        pointer(FLOATS, given->q_norm_bias, q_norm, true),
-        pointer(FLOATS, given->k_norm_bias, k_norm, true),
-        pointer(FLOATS, given->sinks, described.heads * sizeof(float), true),
-        pointer(MEMORY, weights, described.weights_bytes, false)};
+    for (size_t i = 0; i < ARRAYS; i++)
+        pointers[i] = pointer(FLOATS, arrays[i], sizes[i].count * sizeof(float), true);
+    pointers[ARRAYS] = pointer(MEMORY, weights, described.weights_bytes, false);
     put_buffers(PACK_WEIGHTS);
     put_numbers(pointers, ARRAYS);
     put_number(to, source != NULL);
@@ -531,6 +519,7 @@ static void take_numbers(const struct kernel *twin) {
     described.rope_offset = twin->rope_offset;
     described.scaling = twin->scaling;
     described.qk_norm = twin->qk_norm;
+    described.mla = twin->mla;
     described.cache_reset_long = twin->cache_reset_long ? cache_reset_long : NULL;
 }
 

@@ -141,7 +141,8 @@ EACH(target, contract, null_pointers, NULL) {
     set_scene(&scene, selected(target));
     BAD(ATTENTION, ERROR_NULL, q, NULL);
     BAD(ATTENTION, ERROR_NULL, k, NULL);
-    BAD(ATTENTION, ERROR_NULL, v, NULL);
+    if (!scene.kernel->mla)
+        BAD(ATTENTION, ERROR_NULL, v, NULL);
     if (scene.kernel->sinks) {
         BAD(ATTENTION, ERROR_NULL, extras.sinks, NULL);
         BAD(CACHE_ATTENTION, ERROR_NULL, extras.sinks, NULL);
@@ -149,7 +150,8 @@ EACH(target, contract, null_pointers, NULL) {
     BAD(RESET, ERROR_NULL, cache, NULL);
     BAD(APPEND, ERROR_NULL, cache, NULL);
     BAD(APPEND, ERROR_NULL, k, NULL);
-    BAD(APPEND, ERROR_NULL, v, NULL);
+    if (!scene.kernel->mla)
+        BAD(APPEND, ERROR_NULL, v, NULL);
     BAD(CACHE_ATTENTION, ERROR_NULL, cache, NULL);
     BAD(CACHE_ATTENTION, ERROR_NULL, q, NULL);
     for (enum function i = 0; i < FUNCTIONS; i++) {
@@ -433,22 +435,18 @@ EACH(kernel, contract, no_isa_runs, nothing_runs) {
 
 EACH(kernel, contract, sizes, NULL) {
     const struct kernel *kernel = kernels[target->kernel];
-    const size_t q = kernel->heads * kernel->head_dim, mixed = kernel->heads * kernel->v_head_dim;
     const size_t k = kernel->kv_heads * kernel->head_dim;
-    const size_t v = kernel->kv_heads * kernel->v_head_dim;
-    size_t parameters = kernel->d_model * (q + k + v + mixed);
-    if (kernel->qkv_bias)
-        parameters += q + k + v;
-    if (kernel->o_bias)
-        parameters += kernel->d_model;
-    if (kernel->qk_norm)
-        parameters += (kernel->qk_norm->bias ? 2 : 1) *
-                      (norm_size(kernel, kernel->heads) + norm_size(kernel, kernel->kv_heads));
-    if (kernel->sinks)
-        parameters += kernel->heads;
+    const size_t v = kernel->mla ? 0 : kernel->kv_heads * kernel->v_head_dim; /* none of its own */
+    struct array_size sizes[ARRAYS];
+    size_t parameters = 0;
+    weight_sizes(kernel, sizes);
+    for (size_t i = 0; i < ARRAYS; i++)
+        parameters += sizes[i].count;
     cr_assert_eq(kernel->parameters, kernel->has_layer ? parameters : 0);
     cr_assert_geq(kernel->cache_bytes, kernel->cache_positions * (k + v) * sizeof(float));
     cr_assert_geq(kernel->kv_bytes_per_token, (k + v) * sizeof(float));
+    if (kernel->mla)
+        cr_assert_eq(kernel->kv_bytes_per_token, k * sizeof(float));
     if (kernel->has_layer)
         cr_assert_geq(kernel->weights_bytes, parameters * sizeof(float));
     for (size_t threads = 0; threads < kernel->max_threads; threads++) {

@@ -84,6 +84,8 @@ EACH(target, values, bad_numbers, NULL) {
             for (size_t j = 0; j < sizeof bad / sizeof *bad; j++) {
                 if (!spend(&budget, 3 * work) && s)
                     return;
+                if (kernel->mla && spots[i].tensor == 'v')
+                    continue; /* values are channels of the keys */
                 expect_spread(&problem, &CACHED, &spots[i], bad[j], clean);
                 expect_spread(&problem, &by_5, &spots[i], bad[j], clean);
                 if (attention_fits(&problem, &DIRECT))

@@ -283,8 +283,8 @@ static int call(enum request request) {
         const float *all[ARRAYS];
         for (size_t i = 0; i < ARRAYS; i++)
             all[i] = get_pointer();
-        const struct weights source = {all[0], all[1], all[2], all[3],  all[4],  all[5], all[6],
-                                       all[7], all[8], all[9], all[10], all[11], all[12]};
+        const struct weights source = {all[0], all[1], all[2], all[3],  all[4],  all[5],  all[6],
+                                       all[7], all[8], all[9], all[10], all[11], all[12], all[13]};
         const bool given = get_number(stdin);
         return kernel->pack_weights(given ? &source : NULL, get_pointer());
     }
