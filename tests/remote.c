@@ -278,9 +278,10 @@ static size_t cache_scratch_bytes(size_t threads) {
 }
 
 /* The numbers that stand for `extras`, as the runner's get_extras takes them. */
-enum { EXTRAS = 1 };
-static void name_extras(const struct extras *extras, uint64_t numbers[EXTRAS]) {
+enum { EXTRAS = 2 };
+static void name_extras(const struct extras *extras, size_t queries, uint64_t numbers[EXTRAS]) {
     numbers[0] = pointer(FLOATS, extras->sinks, described.heads * sizeof(float), true);
+    numbers[1] = rows(extras->lse, queries, described.heads, false);
 }
 
 static void put_numbers(const uint64_t *numbers, size_t count) {
@@ -302,7 +303,7 @@ static int attention(const float *q, const float *k, const float *v, size_t n_q,
                                  rows(v, n_kv, v_width(), true), rows(out, n_q, out_width(), false),
                                  pointer(SCRATCH, scratch, bytes, false)};
     uint64_t others[EXTRAS];
-    name_extras(extras, others);
+    name_extras(extras, n_q, others);
     put_buffers(ATTENTION);
     put_numbers(pointers, 3);
     put_number(to, n_q);
@@ -352,7 +353,7 @@ static int cache_attention(const void *cache, size_t pos, size_t n, const float 
                                  rows(q, n, q_width(), true), rows(out, n, out_width(), false),
                                  pointer(SCRATCH, scratch, bytes, false)};
     uint64_t others[EXTRAS];
-    name_extras(extras, others);
+    name_extras(extras, n, others);
     put_buffers(CACHE_ATTENTION);
     put_number(to, pointers[0]);
     put_number(to, pos);
@@ -366,17 +367,26 @@ static int cache_attention(const void *cache, size_t pos, size_t n, const float 
     return status;
 }
 
+static int merge(float *out, float *lse, const float *other, const float *other_lse, size_t n) {
+    pthread_mutex_lock(&turn);
+    const uint64_t pointers[] = {
+        rows(out, n, out_width(), false), rows(lse, n, described.heads, false),
+        rows(other, n, out_width(), true), rows(other_lse, n, described.heads, true)};
+    put_buffers(MERGE);
+    put_numbers(pointers, 4);
+    put_number(to, n);
+    const int status = get_status();
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
 /* The arrays of a layer's weights, as pointers' texts. */
 static void weights_pointers(const struct weights *given, uint64_t pointers[ARRAYS]) {
-    const size_t inputs = described.d_model, q = q_width(), k = k_width(), v = v_width();
-    const size_t q_norm = norm_size(&described, described.heads);
-    const size_t k_norm = norm_size(&described, described.kv_heads);
-    const size_t counts[ARRAYS] = {
-        q * inputs, k * inputs, v * inputs, out_width() * inputs, q, k, v, inputs, q_norm,
-        k_norm,     q_norm,     k_norm,     described.heads};
-    const float *(*const all)[ARRAYS] = (const float *(*)[ARRAYS])given;
+    const float *const *arrays = (const float *const *)given;
+    struct array_size sizes[ARRAYS];
+    weight_sizes(&described, sizes);
     for (size_t i = 0; i < ARRAYS; i++)
-        pointers[i] = pointer(FLOATS, (*all)[i], counts[i] * sizeof(float), true);
+        pointers[i] = pointer(FLOATS, arrays[i], sizes[i].count * sizeof(float), true);
 }
 
 static int pack_weights(const struct weights *source, void *weights) {
@@ -431,7 +441,7 @@ static int call_layer(enum request request, const void *weights, void *cache, si
         pointer(MEMORY, cache, described.cache_bytes, false), rows(x, n, described.d_model, true),
         rows(y, n, described.d_model, false), pointer(SCRATCH, scratch, bytes, false)};
     uint64_t others[EXTRAS];
-    name_extras(extras, others);
+    name_extras(extras, n, others);
     put_buffers(request);
     put_numbers(pointers, 2);
     put_number(to, pos);
@@ -497,10 +507,11 @@ static void get_description(void) {
         &described.cache_positions, &described.chunk};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         *sizes[i] = get_number(from);
-    bool *const flags[] = {
-        &described.exact,  &described.causal,         &described.sinks,
-        &described.alibi,  &described.has_layer,      &described.qkv_bias,
-        &described.o_bias, &described.weights_in_out, &described.rope_interleaved};
+    bool *const flags[] = {&described.exact,          &described.causal,
+                           &described.sinks,          &described.lse,
+                           &described.alibi,          &described.has_layer,
+                           &described.qkv_bias,       &described.o_bias,
+                           &described.weights_in_out, &described.rope_interleaved};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         *flags[i] = get_number(from) != 0;
     size_t *const costs[] = {&described.align,         &described.cache_bytes,
@@ -514,6 +525,7 @@ static void get_description(void) {
     described.cache_reset = cache_reset;
     described.cache_append = cache_append;
     described.cache_attention = cache_attention;
+    described.merge = described.lse ? merge : NULL;
     described.pack_weights = described.has_layer ? pack_weights : NULL;
     described.layer = described.has_layer ? layer : NULL;
     described.isa = isa;
@@ -553,6 +565,7 @@ static void take_numbers(const struct kernel *twin) {
     described.block = twin->block;
     described.pack_block_weights = twin->block ? pack_block_weights : NULL;
     described.block_call = twin->block ? block_call : NULL;
+    described.mla = twin->mla;
     described.cache_reset_long = twin->cache_reset_long ? cache_reset_long : NULL;
 }
 

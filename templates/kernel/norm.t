@@ -1,5 +1,5 @@
 $ -- Norms of rows.
-$ if shape.qk_norm or shape.block then
+$ if shape.qk_norm or shape.mla or shape.block then
 $   -- Norms that a norm function is written for, by all that it depends on; so q, k and a block share.
 $   local functions, names = {}, {}
 $   local function norm_row(norm, width)
@@ -136,5 +136,18 @@ $     if rest > 0 then
     }
 $     end
 }
+$   end
+$   if shape.mla then
+$     local function norm_latent(which, width, stride)
+$       local id_norm = norm_row({ type = "rmsnorm", eps = shape.mla.eps }, width)
+
+static ${ID}_CODE void ${id}_norm_${which}(float *x, size_t n, const float *w)
+{
+    for (size_t row = 0; row < n; row++)
+        ${id}_${id_norm}(x + row * ${stride}, w);
+}
+$     end
+$     if shape.mla.q_rank then norm_latent("q", shape.mla.q_rank, shape.mla.q_rank) end
+$     norm_latent("kv", shape.mla.kv_rank, hd)
 $   end
 $ end

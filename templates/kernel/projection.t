@@ -4,13 +4,13 @@ $   local PANEL = plan.PANEL
 $   local written = {}
 $   -- Tiles of several rows prefetch a line of the next panel every 8 steps.
 $   local function reads_ahead(rows, depth) return has.prefetch and rows > 1 and depth >= 8 end
-$   -- A tile takes `depth` of the `whole` inputs; it starts from the bias, from zero, or from the sums
-$   -- of the inputs before ("sum"), which lie in y.
-$   local function project_tile(rows, depth, start, whole)
+$   -- A tile takes `depth` inputs of rows x_stride floats apart; it starts from the bias, from zero, or
+$   -- from the sums of the inputs before ("sum"), which lie in y.
+$   local function project_tile(rows, depth, start, x_stride)
 $     local vectors = own.project_vectors[rows]
 $     local lines = reads_ahead(rows, depth)
 $     local named = start == "zero" and "" or start .. "_"
-$     local id_tile = ("project_%dx%d_%s%d%s"):format(rows, vectors, named, depth, whole > depth and "_of_" .. whole or "")
+$     local id_tile = ("project_%dx%d_%s%d%s"):format(rows, vectors, named, depth, x_stride ~= depth and "_of_" .. x_stride or "")
 $     if written[id_tile] then return id_tile end
 $     written[id_tile] = true
 $     local from = { bias = "bias[c]", zero = "0", sum = "y[i][c]" }
@@ -35,7 +35,7 @@ $       for j = 0, vectors - 1 do
             const ${vec} w${j} = ${load(at("w", t * PANEL + j * W))};
 $       end
 $       for i = 0, rows - 1 do
-            const ${factor} x${i} = ${spread(("x[%d]"):format(i * whole + t))};
+            const ${factor} x${i} = ${spread(("x[%d]"):format(i * x_stride + t))};
 $         for j = 0, vectors - 1 do
             y${i}_${j} = ${fma_spread("x" .. i, "w" .. j, ("y%d_%d"):format(i, j))};
 $         end
@@ -75,13 +75,15 @@ $     end
 $     return parts
 $   end
 $   -- act: "act", or "gate": then a panel of gate columns comes before each panel, and `room` holds [n][${PANEL}].
-$   local function project(which, depth, bias, act)
+$   -- Rows of x and y lie x_stride and y_stride floats apart; without y_stride one after the other.
+$   local function project(which, depth, bias, x_stride, y_stride, act)
+$     local columns = y_stride and tostring(y_stride) or "columns"
 $     local parts, half = parts_of(depth, bias), PANEL * (depth + (bias and 1 or 0)) -- floats of one panel
 $     local panel_floats = act == "gate" and 2 * half or half
 $     for _, part in ipairs(parts) do
 $       part.calls = {}
 $       for _, rows in ipairs(own.project_counts) do
-$         part.calls[#part.calls + 1] = { rows = rows, tile = project_tile(rows, part.depth, part.start, depth), step = own.project_vectors[rows] * W, lines = reads_ahead(rows, part.depth) }
+$         part.calls[#part.calls + 1] = { rows = rows, tile = project_tile(rows, part.depth, part.start, x_stride), step = own.project_vectors[rows] * W, lines = reads_ahead(rows, part.depth) }
 $       end
 $     end
 $     local lines = reads_ahead(own.project_counts[1], parts[1].depth)
@@ -95,7 +97,7 @@ $         else
 $         end
                 rows = ${call.rows};
 $         for column = 0, PANEL - 1, call.step do
-                ${id}_${call.tile}(${at(("x + i * %d"):format(depth), part.first)}, ${at("panel_w", weights + part.weights + column)}, ${at("tile", column)}, stride${call.lines and ", next" or ""});
+                ${id}_${call.tile}(${at(("x + i * %d"):format(x_stride), part.first)}, ${at("panel_w", weights + part.weights + column)}, ${at("tile", column)}, stride${call.lines and ", next" or ""});
 $           if call.lines then
             next += next < end ? ${part.depth // 8 * 64} : 0;
 $           end
@@ -129,9 +131,9 @@ $       each_tile(part, 0)
 $     end
 $     for index, part in ipairs(parts) do
         for (size_t i = 0; i < n; i += rows) {
-            float *const target = y + i * columns + panel * ${PANEL};
+            float *const target = y + i * ${columns} + panel * ${PANEL};
             float *const tile = width < ${PANEL} ? edge : target;
-            const size_t stride = width < ${PANEL} ? ${PANEL} : columns;
+            const size_t stride = width < ${PANEL} ? ${PANEL} : ${columns};
 $       if index > 1 then
 $         local choices = {}
 $         for c, rows in ipairs(own.project_counts) do
@@ -140,7 +142,7 @@ $         end
             rows = ${table.concat(choices, " : ")};
             if (width < ${PANEL})
                 for (size_t r = 0; r < rows; r++)
-                    memcpy(edge + r * ${PANEL}, target + r * columns, width * sizeof(float));
+                    memcpy(edge + r * ${PANEL}, target + r * ${columns}, width * sizeof(float));
 $       end
 $       each_tile(part, act == "gate" and half or 0)
 $       if act and part.last then
@@ -148,17 +150,25 @@ $       if act and part.last then
 $       end
             if (width < ${PANEL})
                 for (size_t r = 0; r < rows; r++)
-                    memcpy(target + r * columns, edge + r * ${PANEL}, width * sizeof(float));
+                    memcpy(target + r * ${columns}, edge + r * ${PANEL}, width * sizeof(float));
         }
 $     end
     }
 }
 $   end
-$   project("project_in", shape.d_model, shape.qkv_bias)
-$   project("project_out", layout.o_width, shape.o_bias)
+$   if shape.mla then
+$     for _, product in ipairs(mla_products) do
+$       if product.kernel == product.name then
+$         project("project_" .. product.name, product.depth, product.bias, product.x_stride, product.y_stride)
+$       end
+$     end
+$   else
+$     project("project_in", shape.d_model, shape.qkv_bias, shape.d_model)
+$     project("project_out", layout.o_width, shape.o_bias, layout.o_width)
+$   end
 $   if shape.block then
 $     local block = shape.block
-$     project("project_up", shape.d_model, block.bias, block.gated and "gate" or "act")
-$     project("project_down", block.ffn, block.bias)
+$     project("project_up", shape.d_model, block.bias, shape.d_model, nil, block.gated and "gate" or "act")
+$     project("project_down", block.ffn, block.bias, block.ffn)
 $   end
 $ end

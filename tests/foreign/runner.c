@@ -231,8 +231,8 @@ static struct weights get_weights(void) {
     const float *all[ARRAYS];
     for (size_t i = 0; i < ARRAYS; i++)
         all[i] = get_pointer();
-    return (struct weights){all[0], all[1], all[2], all[3],  all[4],  all[5], all[6],
-                            all[7], all[8], all[9], all[10], all[11], all[12]};
+    return (struct weights){all[0], all[1], all[2], all[3],  all[4],  all[5],  all[6],
+                            all[7], all[8], all[9], all[10], all[11], all[12], all[13]};
 }
 
 static struct block_weights get_block_weights(void) {
@@ -243,7 +243,10 @@ static struct block_weights get_block_weights(void) {
                                   all[7], all[8], all[9], all[10], all[11], all[12], all[13]};
 }
 
-static void get_extras(struct extras *extras) { extras->sinks = get_pointer(); }
+static void get_extras(struct extras *extras) {
+    extras->sinks = get_pointer();
+    extras->lse = get_pointer();
+}
 
 static int call(enum request request) {
     struct pool room;
@@ -283,6 +286,15 @@ static int call(enum request request) {
         out = get_pointer();
         scratch = get_pointer();
         return kernel->cache_attention(cache, pos, n, q, &extras, out, scratch, get_pool(&room));
+    case MERGE: {
+        float *lse;
+        const float *other, *other_lse;
+        out = get_pointer();
+        lse = get_pointer();
+        other = get_pointer();
+        other_lse = get_pointer();
+        return kernel->merge(out, lse, other, other_lse, get_size());
+    }
     case PACK_WEIGHTS: {
         const struct weights source = get_weights();
         const bool given = get_number(stdin);
@@ -348,19 +360,15 @@ static void answer_call(enum request request) {
 
 static void description(void) {
     const size_t numbers[] = {
-        kernel->d_model,        kernel->heads,
-        kernel->kv_heads,       kernel->head_dim,
-        kernel->v_head_dim,     kernel->capacity,
-        kernel->rotary_dim,     kernel->window,
-        kernel->window_right,   kernel->cache_positions,
-        kernel->chunk,          kernel->exact,
-        kernel->causal,         kernel->sinks,
-        kernel->alibi,          kernel->has_layer,
-        kernel->qkv_bias,       kernel->o_bias,
-        kernel->weights_in_out, kernel->rope_interleaved,
-        kernel->align,          kernel->cache_bytes,
-        kernel->weights_bytes,  kernel->max_threads,
-        kernel->parameters,     kernel->kv_bytes_per_token,
+        kernel->d_model,         kernel->heads,          kernel->kv_heads,
+        kernel->head_dim,        kernel->v_head_dim,     kernel->capacity,
+        kernel->rotary_dim,      kernel->window,         kernel->window_right,
+        kernel->cache_positions, kernel->chunk,          kernel->exact,
+        kernel->causal,          kernel->sinks,          kernel->lse,
+        kernel->alibi,           kernel->has_layer,      kernel->qkv_bias,
+        kernel->o_bias,          kernel->weights_in_out, kernel->rope_interleaved,
+        kernel->align,           kernel->cache_bytes,    kernel->weights_bytes,
+        kernel->max_threads,     kernel->parameters,     kernel->kv_bytes_per_token,
     };
     put_text(stdout, kernel->name);
     put_text(stdout, kernel->isas);
