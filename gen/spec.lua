@@ -803,8 +803,8 @@ end
 
 --- raw: the value that the spec returned. source = {file = name for messages, text = the spec's
 -- text for line numbers or nil, set = {[path] = place} for what the command line gave or nil}.
--- Returns the shape (every field set, but rope, qk_norm, mla, block and tile may be nil), or nil and
--- a message.
+-- Returns the shape (every field set, but rope, qk_norm, mla, block and tile may be nil), or nil
+-- and a message.
 function spec.check(raw, source)
     if type(raw) ~= "table" then
         return nil, ("%s: the spec returns %s; it must return one table of fields"):format(
