@@ -2,6 +2,7 @@
 --
 -- plan.layout(shape)     -> the memory map that every instruction set shares (floats and bytes)
 -- plan.make(shape, isa)  -> tile choices, with `reasons`: array of {field, value, why}
+-- plan.biased(shape)     -> whether scores have biases
 -- plan.features(shape)   -> what sets the attention apart, in words
 -- plan.memory(shape)     -> byte counts, parameters, FLOPs: for the header, `attnc info`, manifest
 --
@@ -183,6 +184,10 @@ function plan.make(shape, isa)
         error({ field = "tile.score_keys", message = message:format(p.score_keys, step, isa.id) })
     end
     choose("value_keys", 64, "in decode, keys whose values all tiles take before the next ones")
+    if shape.mask and p.value_keys % 32 ~= 0 then
+        local message = "field 'tile.value_keys' = %d: right, with a mask, is a multiple of 32"
+        error({ field = "tile.value_keys", message = message:format(p.value_keys) })
+    end
 
     -- Each row count has a wide tile, and a narrow one that stays within one key tile: for the
     -- last keys. A group of heads that is no such count gets a block of its own for decode.
@@ -256,11 +261,21 @@ function plan.make(shape, isa)
     p.scratch.decay = p.scratch.m + line(largest)
     p.scratch.s = p.scratch.decay + line(largest)
     p.scratch.floats = p.scratch.s + largest * plan.SCORE_STRIDE
+    if shape.mask then -- which keys of a block each row sees, a bit each; whether it saw any
+        p.scratch.seen = p.scratch.floats
+        p.scratch.any = p.scratch.seen + largest * plan.BLOCK // 32
+        p.scratch.floats = p.scratch.any + line(largest)
+    end
     return p
 end
 
 local function panel_floats(columns, depth, bias)
     return (columns + plan.PANEL - 1) // plan.PANEL * plan.PANEL * (depth + (bias and 1 or 0))
+end
+
+--- Whether scores have biases, which make weights of every size.
+function plan.biased(shape)
+    return shape.alibi ~= nil or shape.mask ~= nil and shape.mask.type == "bias"
 end
 
 --- What sets the attention apart, in words that follow others: ", causal, window 128, sinks".
@@ -275,7 +290,12 @@ function plan.features(shape)
     if shape.softcap then
         text = ("%s, soft cap %.9g"):format(text, shape.softcap)
     end
-    return text .. (shape.alibi and ", ALiBi" or "") .. (shape.sinks and ", sinks" or "")
+    text = text .. (shape.alibi and ", ALiBi" or "") .. (shape.sinks and ", sinks" or "")
+    if shape.mask then
+        text = text .. (shape.mask.type == "bool" and ", masks given"
+            or shape.mask.heads == "each" and ", biases given for each head" or ", biases given")
+    end
+    return text
 end
 
 -- Pairs of query and key that see each other among n positions, and keys that the last one sees.

@@ -34,7 +34,11 @@ struct weights { /* what the kernel lacks is NULL */
 /* What the calls of some kernels take besides, by the names of gen/arguments.lua; a layer takes
  * less, having some of it among its weights. */
 struct extras {
-    const float *sinks; /* [heads] */
+    const float *sinks;        /* [heads] */
+    const unsigned char *mask; /* [n_q][mask_stride], or NULL */
+    size_t mask_stride;
+    const float *bias; /* [n_q][bias_stride], or so for each head, or NULL */
+    size_t bias_stride, bias_head_stride;
 };
 
 /* How a kernel scales its rotary angles, by the header's macros: numbers that the type lacks are 0.
@@ -60,6 +64,7 @@ struct kernel {
     double scale, rope_theta, softcap, alibi_bias_max, alibi_scale; /* softcap 0: none */
     const struct scaling *scaling;                                  /* NULL: none */
     const struct qk_norm *qk_norm;                                  /* NULL: none */
+    bool masked, mask_bias, mask_heads; /* takes a mask; biases; of each head */
     bool exact, causal, sinks, alibi, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
     size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;
     size_t (*scratch_bytes)(size_t threads),
@@ -82,10 +87,14 @@ struct kernel {
     int (*use_isa)(const char *isa);
 };
 
-/* The keys that a row sees: first .. end - 1; the row stands at `position`. */
+/* The keys that a row sees: first .. end - 1, but for those that its mask hides; the row stands at
+ * `position`. */
 struct view {
     ptrdiff_t position;
     size_t first, end;
+    const unsigned char *mask; /* of the row's keys; NULL: none */
+    const float *bias;         /* likewise, head 0's */
+    size_t bias_head_stride;
 };
 
 /* Whether the instruction set in use multiplies and adds in one rounding. */

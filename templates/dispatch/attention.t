@@ -103,6 +103,14 @@ $     if extra.required then
 $     end
 $   end
 $ end
+$ function check_strides(list, keys)
+$   for _, extra in ipairs(list) do
+$     if extra.stride_of then
+    if (${extra.stride_of} != NULL && ${extra.name} < ${keys})
+        return ${NAME}_ERROR_RANGE;
+$     end
+$   end
+$ end
 $ function take_extras(list)
 $   for _, extra in ipairs(list) do
     job.call.${extra.name} = ${extra.name};
@@ -125,6 +133,7 @@ $ else
     if (n_q > ${NAME}_CAPACITY || n_kv > ${NAME}_CAPACITY)
         return ${NAME}_ERROR_RANGE;
 $ end
+$ check_strides(extras, "n_kv")
     status = ${name}_check_run(kernels, scratch, pool);
     if (status != ${NAME}_OK)
         return status;
@@ -273,6 +282,7 @@ int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float
 $ check_extras(extras)
     if (pos > length || n > length - pos)
         return ${NAME}_ERROR_RANGE;
+$ check_strides(extras, "length")
     status = ${name}_check_run(kernels, scratch, pool);
     if (status != ${NAME}_OK)
         return status;

@@ -166,6 +166,7 @@ $ if shape.exact then
     if (cache == NULL && n != ${NAME}_CAPACITY)
         return ${NAME}_ERROR_RANGE;
 $ end
+$ check_strides(layer_extras, "pos + n")
 $ if rope_switches then
     /* Keys of a short sequence cannot be those of a long one. */
     job.is_long = cache != NULL ? ${name}_cache_is_long(cache) : n > ${NAME}_ROPE_ORIGINAL;
@@ -239,6 +240,11 @@ $ end
         job.call.out = o_rows;
         job.call.n = job.n;
         job.call.pos = (ptrdiff_t)job.pos;
+$ for _, extra in ipairs(layer_extras) do
+$   if extra.row_step then
+        job.call.${extra.name} = ${extra.name} != NULL ? ${extra.name} + first * ${extra.row_step} : NULL;
+$   end
+$ end
         ${name}_run(pool, ${name}_attend_task, &job);
         job.q_rows = NULL;
         job.x = o_rows;

@@ -28,7 +28,14 @@ $ limits_parameter = windowed and "const int *from, const int *limit" or "const 
 $ function limits_argument(offset) -- the text of an index into them, with its operator
 $   return windowed and ("from%s, limit%s"):format(offset, offset) or "limit" .. offset
 $ end
-$ -- Whether scores are changed before the softmax takes them: soft cap, ALiBi.
-$ adjusts = shape.softcap or shape.alibi
+$ -- Where the caller hides keys, `seen` has a bit for each key of a block, [rows][WORDS]: 1 if the row
+$ -- sees it, by limits and mask.
+$ masked = shape.mask
+$ biased = masked and shape.mask.type == "bias"
+$ WORDS = BLOCK // 32
+$ -- what a value tile goes by
+$ keys_parameter = masked and "const uint32_t *seen, int keys" or limits_parameter
+$ -- Whether scores are changed before the softmax takes them: soft cap, ALiBi, mask.
+$ adjusts = shape.softcap or shape.alibi or masked
 $ place_parameter = adjusts and (", const %s_place *place"):format(id) or ""
 $ place_argument = adjusts and ", place" or ""

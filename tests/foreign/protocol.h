@@ -39,7 +39,7 @@ enum request {
     LAYER,
     REQUESTS
 };
-enum buffer_kind { FLOATS, MEMORY, SCRATCH };
+enum buffer_kind { FLOATS, BYTES, MEMORY, SCRATCH };
 enum buffer_flag { FROZEN = 1, FOLLOW = 2 };
 enum { BUFFERS = 16, PLACE = 4096, TEXT = 256, KEPT = 16 };
 #define CLOSING "all requests answered"

@@ -227,7 +227,14 @@ static const struct pool *get_pool(struct pool *pool) {
 
 /* ---- requests ---- */
 
-static void get_extras(struct extras *extras) { extras->sinks = get_pointer(); }
+static void get_extras(struct extras *extras) {
+    extras->sinks = get_pointer();
+    extras->mask = get_pointer();
+    extras->mask_stride = get_size();
+    extras->bias = get_pointer();
+    extras->bias_stride = get_size();
+    extras->bias_head_stride = get_size();
+}
 
 static int call(enum request request) {
     struct pool room;
@@ -331,6 +338,7 @@ static void description(void) {
         kernel->d_model,     kernel->heads,          kernel->kv_heads,
         kernel->head_dim,    kernel->v_head_dim,     kernel->capacity,
         kernel->rotary_dim,  kernel->window,         kernel->window_right,
+        kernel->masked,      kernel->mask_bias,      kernel->mask_heads,
         kernel->exact,       kernel->causal,         kernel->sinks,
         kernel->alibi,       kernel->has_layer,      kernel->qkv_bias,
         kernel->o_bias,      kernel->weights_in_out, kernel->rope_interleaved,
