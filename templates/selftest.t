@@ -1,6 +1,22 @@
 $ -- what the attention calls take besides, before `out`
 $ local more = arguments.names(extras)
 $ local layer_more = arguments.names(layer_extras)
+$ -- the same for queries from `row` on, and without masks
+$ local function from_row(list, row)
+$   local texts = {}
+$   for i, extra in ipairs(list) do
+$     texts[i] = extra.name .. (extra.row_step and (" + (%s) * %s"):format(row, extra.row_step) or "") .. ", "
+$   end
+$   return table.concat(texts)
+$ end
+$ local function unmasked(list)
+$   local texts = {}
+$   for i, extra in ipairs(list) do
+$     texts[i] = (extra.row_step and "NULL" or extra.name) .. ", "
+$   end
+$   return table.concat(texts)
+$ end
+$ local masked, biased = shape.mask, shape.mask and shape.mask.type == "bias"
 /* Checks ${name} against plain loops in double precision; needs nothing but the C library.
  *
  *     cc -O2 ${name}_*.c -o ${name}_selftest
@@ -20,6 +36,9 @@ $ local layer_more = arguments.names(layer_extras)
 #define ${NAME}_IMPLEMENTATION /* a single-file header brings the code along; others ignore it */
 #include "${name}.h"
 
+$ if biased then
+#include <math.h> /* INFINITY */
+$ end
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +236,48 @@ static double sink_of(size_t head)
     return (double)sinks[head];
 }
 $ end
+$ if masked then
+$   local name, type = biased and "bias" or "mask", biased and "float" or "unsigned char"
+
+/* ${biased and "Biases" or "A mask"} for up to MOST queries and keys.${shape.mask.heads and " The heads' own ones overlap." or ""} */
+static ${type} *${name};
+static const size_t ${name}_stride = MOST${shape.mask.heads and ", bias_head_stride = 7" or ""};
+
+static void make_${name}(void)
+{
+    const size_t count = MOST * ${name}_stride${shape.mask.heads and " + (HEADS - 1) * bias_head_stride" or ""};
+    size_t i;
+    ${name} = (${type} *)allocate(count * sizeof *${name});
+$   if biased then
+    random_state = 24;
+    fill(bias, count, 3.0f);
+$   end
+    /* a row sees every key, none, every other 16, or what chance says */
+    random_state = 25;
+    for (i = 0; i < count; i++) {
+        const size_t row = i / ${name}_stride;
+        random_state = (random_state * 1664525UL + 1013904223UL) & 0xFFFFFFFFUL;
+$   if biased then
+        if (row % 8 == 3 || (row % 8 == 4 && i % 32 < 16) || (row % 8 > 4 && random_state >> 30 == 0))
+            bias[i] = -INFINITY;
+$   else
+        mask[i] = !(row % 8 == 3 || (row % 8 == 4 && i % 32 < 16) || (row % 8 > 4 && random_state >> 30 == 0));
+$   end
+    }
+}
+
+static int sees(size_t row, size_t head, size_t j)
+{
+$   if biased then
+    return bias[${shape.mask.heads and "head * bias_head_stride + " or ""}row * bias_stride + j] >= -1e30f;
+$   else
+    return mask[row * mask_stride + j];
+$   end
+$   if not shape.mask.heads then
+    (void)head;
+$   end
+}
+$ end
 $ if shape.softcap then
 
 /* c tanh(s / c): errors of s pass as far as the curve is steep. */
@@ -244,7 +305,7 @@ static double slope_of(size_t head)
 }
 $ end
 $ local place_parameter = shape.alibi and "double position, " or ""
-$ local head_parameter = (shape.alibi or shape.sinks) and "size_t head, " or ""
+$ local head_parameter = (masked and "size_t row, " or "") .. ((shape.alibi or shape.sinks or masked) and "size_t head, " or "")
 
 /* One query head over the keys first .. end - 1; weights[end] and variances[end] are room. */
 static void reference_head(${place_parameter}${head_parameter}const estimate *query, const estimate *k, const estimate *v,
@@ -258,9 +319,16 @@ $ if shape.sinks then
     double sink_weight, sink_variance;
 $ end
     size_t j, d;
+$ if masked then
+    int any = 0;
+$ end
     for (j = first; j < end; j++) {
         const estimate *key = k + j * K_ROW + kv_head * HEAD_DIM;
         double sum = 0.0, variance = 0.0;
+$ if masked then
+        if (!sees(row, head, j))
+            continue;
+$ end
         for (d = 0; d < HEAD_DIM; d++) {
             const double a = query[d].value * scale, b = key[d].value;
             sum += a * b;
@@ -277,15 +345,39 @@ $ if shape.alibi then
             variance += sum * sum + (2.0 + apart) * bias * bias;
         }
 $ end
+$ if biased then
+        {
+            const double own = (double)bias[${shape.mask.heads and "head * bias_head_stride + " or ""}row * bias_stride + j];
+            sum += own;
+            variance += sum * sum + (2.0 + apart) * own * own;
+        }
+$ end
         weights[j] = sum;
         variances[j] = variance;
+$ if masked then
+        most = any ? MAX(most, sum) : sum;
+        any = 1;
+$ else
         most = j == first ? sum : MAX(most, sum);
+$ end
     }
+$ if masked then
+    for (d = 0; !any && d < V_HEAD_DIM; d++)
+        out[d].value = out[d].variance = 0.0;
+    if (!any)
+        return;
+$ end
 $ if shape.sinks then
     most = first == end ? sink_of(head) : MAX(most, sink_of(head));
 $ end
     for (j = first; j < end; j++) {
         const double below = weights[j] - most;
+$ if masked then
+        if (!sees(row, head, j)) {
+            weights[j] = variances[j] = 0.0;
+            continue;
+        }
+$ end
         weights[j] = exponential(below);
         variances[j] += below * below + 16.0; /* s - m rounds, and exp2 is good to a few u */
         total += weights[j];
@@ -332,7 +424,7 @@ static void reference_row(const estimate *q, const estimate *k, const estimate *
     double *weights = (double *)allocate(2 * n_kv * sizeof(double));
     size_t h;
     for (h = 0; h < HEADS; h++)
-        reference_head(${shape.alibi and "(double)(n_kv + i) - (double)n_q, " or ""}${(shape.alibi or shape.sinks) and "h, " or ""}q + i * Q_ROW + h * HEAD_DIM, k, v, first, end, h * KV_HEADS / HEADS, weights,
+        reference_head(${shape.alibi and "(double)(n_kv + i) - (double)n_q, " or ""}${masked and "i, " or ""}${(shape.alibi or shape.sinks or masked) and "h, " or ""}q + i * Q_ROW + h * HEAD_DIM, k, v, first, end, h * KV_HEADS / HEADS, weights,
                        weights + n_kv, out + h * V_HEAD_DIM);
     free(weights);
 }
@@ -459,14 +551,14 @@ static void test_cache(size_t start, size_t n)
         if (${NAME}_CAUSAL && held + size > first)
             good = good && ${name}_cache_attention(parts.data, first, held + size - first,
                                              q + (first - start) * Q_ROW,
-                                             ${more}again + (first - start) * O_ROW, scratch.data,
+                                             ${from_row(extras, "first - start")}again + (first - start) * O_ROW, scratch.data,
                                              NULL) == 0;
     }
     if (!${NAME}_CAUSAL) /* each query sees every key, so they wait for the last one */
         for (i = 0, held = start; held < n; i++, held += size) {
             size = chunk(i, n - held);
             good = good && ${name}_cache_attention(parts.data, held, size, q + (held - start) * Q_ROW,
-                                             ${more}again + (held - start) * O_ROW, scratch.data,
+                                             ${from_row(extras, "held - start")}again + (held - start) * O_ROW, scratch.data,
                                              NULL) == 0;
         }
     check(good && same(out, again, rows * O_ROW), "cache: chunks have the bits of prefill");
@@ -478,7 +570,7 @@ static void test_cache(size_t start, size_t n)
             good = good && ${name}_cache_append(cache.data, held, 1, k + held * K_ROW,
                                           v + held * V_ROW) == 0;
         good = good && ${name}_cache_attention(cache.data, held, 1, q + row * Q_ROW,
-                                         ${more}again + row * O_ROW, scratch.data, NULL) == 0;
+                                         ${from_row(extras, "row")}again + row * O_ROW, scratch.data, NULL) == 0;
     }
     check(good && same(out, again, rows * O_ROW), "cache: single steps have the bits of prefill");
 
@@ -942,7 +1034,7 @@ $ end
     for (i = 0; held < rows; i++, held += size) {
         size = chunk(i, rows - held);
         good = good && ${name}_layer(weights.data, cache.data, held, size, x + held * D_MODEL,
-                               ${layer_more}again + held * D_MODEL, shared.data, &backwards) == 0;
+                               ${from_row(layer_extras, "held")}again + held * D_MODEL, shared.data, &backwards) == 0;
     }
     held = ${NAME}_CAUSAL ? 0 : rows - size; /* else only the last chunk saw every key */
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
@@ -950,7 +1042,7 @@ $ end
     good = 1;
     for (i = rows > 4 ? rows - 4 : 0; i < rows; i++)
         good = good && ${name}_layer(weights.data, cache.data, i, 1, x + i * D_MODEL,
-                               ${layer_more}again + i * D_MODEL, scratch.data, NULL) == 0;
+                               ${from_row(layer_extras, "i")}again + i * D_MODEL, scratch.data, NULL) == 0;
     held = ${NAME}_CAUSAL ? 0 : rows - 1;
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
           "layer in single steps has the bits of prefill");
@@ -1009,7 +1101,7 @@ static void print_speed(void)
     int good = 1;
     do {
         start = seconds();
-        good = good && ${name}_attention(q, k, v, n, n, ${more}out, scratch.data, NULL) == 0;
+        good = good && ${name}_attention(q, k, v, n, n, ${unmasked(extras)}out, scratch.data, NULL) == 0;
         once = seconds() - start;
         best = MIN(best, once);
         all += once;
@@ -1045,6 +1137,10 @@ static void test_all(void)
 $ if shape.sinks then
     random_state = 20;
     fill(sinks, HEADS, 4.0f);
+$ end
+$ if masked then
+    if (${biased and "bias" or "mask"} == NULL)
+        make_${biased and "bias" or "mask"}();
 $ end
     test_attention();
     test_cache(0, SHORT);

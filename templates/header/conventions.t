@@ -36,6 +36,13 @@ $ end
 $ if shape.alibi then
  *   ALiBi     plus slope * (j - i), key j and query i; the slopes of heads 0, 1, ...: ${alibi_text}
 $ end
+$ if shape.mask and shape.mask.type == "bool" then
+ *   mask      hides key j from query i of a call if mask[i * mask_stride + j] is 0, whatever else is visible;
+ *             NULL hides none
+$ elseif shape.mask then
+ *   bias      plus bias[${shape.mask.heads and "h * bias_head_stride + " or ""}i * bias_stride + j], key j and query i of a call${shape.mask.heads and ", head h" or ""};
+ *             -infinity hides the key, whatever else is visible; NULL adds none
+$ end
 $ if shape.sinks then
  *   sinks     the softmax of head h has exp(sinks[h]) once more in its denominator, without a value; a
  *             sink is finite, or -infinity for none
@@ -120,6 +127,6 @@ $ end
  * calls, any number of threads, any compiler that keeps IEEE 754 arithmetic (round to nearest).
  * Floating-point exceptions must be masked, and their flags mean nothing after a call: lanes that
  * are not used hold anything. With flush-to-zero set, subnormal numbers may differ.
- * Error: with e = 2^-24 and A the largest sum |q k| scale of any visible key, a weight is off by at
+ * Error: with e = 2^-24 and A the largest sum |q k| scale${shape.mask and shape.mask.type == "bias" and " + |bias|" or ""} of any visible key, a weight is off by at
  * most about 2 (${shape.head_dim + 4}) e A + 6 e relative, an output by that plus n e times sum(weight |v|).
  */
