@@ -261,9 +261,12 @@ function plan.make(shape, isa)
     p.scratch.decay = p.scratch.m + line(largest)
     p.scratch.s = p.scratch.decay + line(largest)
     p.scratch.floats = p.scratch.s + largest * plan.SCORE_STRIDE
-    if shape.mask then -- which keys of a block each row sees, a bit each; whether it saw any
+    if shape.mask then
+        -- which keys of a block each row sees, a bit each; whether the mask hides some of them;
+        -- whether the row saw any
         p.scratch.seen = p.scratch.floats
-        p.scratch.any = p.scratch.seen + largest * plan.BLOCK // 32
+        p.scratch.hides = p.scratch.seen + largest * plan.BLOCK // 32
+        p.scratch.any = p.scratch.hides + line(largest)
         p.scratch.floats = p.scratch.any + line(largest)
     end
     return p

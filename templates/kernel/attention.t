@@ -8,7 +8,8 @@ typedef struct ${id}_place {
     size_t kv_head, first_row;
     ptrdiff_t block;
 $   if masked then
-    uint32_t *seen; /* [rows][${WORDS}]: a bit for each key of the block that a row sees */
+    uint32_t *seen;  /* [rows][${WORDS}]: a bit for each key of the block that a row sees */
+    uint32_t *hides; /* [rows]: whether the caller hides keys within the row's limits */
 $   end
 } ${id}_place;
 $   if masked then
@@ -23,11 +24,11 @@ static inline ${ID}_CODE const ${biased and "float" or "unsigned char"} *${id}_$
 }
 $     if biased then
 
-/* Which of 32 biases are not -infinity: a bit each, of the first `count` */
-static inline ${ID}_CODE uint32_t ${id}_not_hidden(const float *bias, int count)
+/* Which of 32 biases are not -infinity: a bit each */
+static inline ${ID}_CODE uint32_t ${id}_not_hidden(const float *bias)
 {
     uint32_t bits = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < 32; i++) {
         uint32_t number;
         memcpy(&number, bias + i, sizeof number);
         bits |= (uint32_t)(number != 0xff800000u) << i;
@@ -38,21 +39,22 @@ static inline ${ID}_CODE uint32_t ${id}_not_hidden(const float *bias, int count)
 /* Whether none of the biases is -infinity. A NaN is none. */
 static ${ID}_CODE int ${id}_none_hidden(const float *bias, int count)
 {
-    ${vec} least0 = ${zero()}, least1 = ${zero()}; /* its negative, or 0 */
+    ${vec} ${each(4, function(i) return ("most%d = %s"):format(i, zero()) end)}; /* of the negatives */
     int j = 0;
-    for (; j + ${2 * W} <= count; j += ${2 * W}) {
-        least0 = ${max(sub(zero(), load("bias + j")), "least0")};
-        least1 = ${max(sub(zero(), load("bias + j + " .. W)), "least1")};
+    for (; j + ${4 * W} <= count; j += ${4 * W}) {
+$       for i = 0, 3 do
+        most${i} = ${max(sub(zero(), load(at("bias + j", i * W))), "most" .. i)};
+$       end
     }
     for (; j < count; j++)
         if (bias[j] < -FLT_MAX)
             return 0;
-    return ${reduce_max(max("least0", "least1"))} <= FLT_MAX;
+    return ${reduce_max(max(max("most0", "most1"), max("most2", "most3")))} <= FLT_MAX;
 }
 $     else
 
-/* Which of 32 bytes are not 0: a bit each, of the first `count` */
-static inline ${ID}_CODE uint32_t ${id}_not_hidden(const unsigned char *mask, int count)
+/* Which of 32 bytes are not 0: a bit each */
+static inline ${ID}_CODE uint32_t ${id}_not_hidden(const unsigned char *mask)
 {
 #if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     const uint64_t gather = UINT64_C(0x8040201008040201); /* bits 0, 8, ... side by side, on top */
@@ -60,62 +62,101 @@ static inline ${ID}_CODE uint32_t ${id}_not_hidden(const unsigned char *mask, in
     const uint64_t gather = UINT64_C(0x0102040810204080);
 #endif
     const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f), ones = UINT64_C(0x0101010101010101);
-    unsigned char rest[32] = {0};
     uint32_t bits = 0;
-    if (count < 32) {
-        memcpy(rest, mask, (size_t)count);
-        mask = rest;
-    }
     for (int i = 0; i < 32; i += 8) {
-        uint64_t bytes;
-        memcpy(&bytes, mask + i, sizeof bytes);
-        bytes = (((bytes & low) + low) | bytes) >> 7 & ones;
-        bits |= (uint32_t)(bytes * gather >> 56) << i;
+        uint64_t x;
+        memcpy(&x, mask + i, sizeof x);
+        x = (((x & low) + low) | x) >> 7 & ones;
+        bits |= (uint32_t)(x * gather >> 56) << i;
     }
     return bits;
 }
+
+/* Whether all of 32 bytes are 1, as those of most masks are */
+static inline ${ID}_CODE int ${id}_all_ones(const unsigned char *mask)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t ${each(4, function(i) return "x" .. i end)};
+$       for i = 0, 3 do
+    memcpy(&x${i}, ${at("mask", 8 * i)}, 8);
+$       end
+    return ((x0 ^ ones) | (x1 ^ ones) | (x2 ^ ones) | (x3 ^ ones)) == 0;
+}
 $     end
 
-/* Which keys of the place's block each row sees, by its limits and the caller's ${Mask}: `seen` of the place;
+/* Which keys of the place's block each row sees, by its limits and the caller's ${Mask}, into the place.
  * any[r] becomes 1 where row r sees one. Whether any row does. */
 static ${ID}_CODE int ${id}_see(${id}_place *place, size_t rows, ${limits_parameter}, uint32_t *any)
 {
     uint32_t total = 0;
     for (size_t r = 0; r < rows; r++) {
         uint32_t *const seen = place->seen + r * ${WORDS};
-        uint32_t some = 0;
+        const int count = limit[r], words = count / 32;
+$     if windowed then
+        const int begin = from[r] / 32;
+        uint32_t some = from[r] < count;
+$     else
+        uint32_t some = count > 0;
+$     end
 $     if group > 1 and not own_biases then
         if (r > 0 && (place->first_row + r) % ${group} != 0) { /* another head at the same position */
             memcpy(seen, seen - ${WORDS}, ${WORDS} * sizeof *seen);
+            place->hides[r] = place->hides[r - 1];
             any[r] = any[r - 1];
             continue;
         }
 $     end
         memset(seen, 0, ${WORDS} * sizeof *seen);
-$     if biased then
-        const int open = place->call->bias == NULL || ${id}_none_hidden(${id}_bias(place, r), limit[r]);
-$     end
-        for (int j = ${windowed and "from[r] / 32 * 32" or "0"}; j < limit[r]; j += 32) {
-            const int count = limit[r] - j < 32 ? limit[r] - j : 32;
-            uint32_t bits = count < 32 ? (1u << count) - 1u : 0xffffffffu;
 $     if windowed then
-            if (from[r] > j)
-                bits &= ~((1u << (from[r] - j)) - 1u);
-$     end
-$     if biased then
-            if (!open)
-                bits &= ${id}_not_hidden(${id}_bias(place, r) + j, count);
+        if (begin < words)
+            memset(seen + begin, 0xff, (size_t)(words - begin) * sizeof *seen);
 $     else
-            if (place->call->mask != NULL)
-                bits &= ${id}_not_hidden(${id}_mask(place, r) + j, count);
+        memset(seen, 0xff, (size_t)words * sizeof *seen);
 $     end
-            seen[j / 32] = bits;
-            some |= bits;
+        if (count % 32 != 0)
+            seen[words] = (1u << count % 32) - 1u;
+$     if windowed then
+        if (some)
+            seen[begin] &= ~((1u << from[r] % 32) - 1u);
+$     end
+        place->hides[r] = 0;
+        if (place->call->${Mask} != NULL${biased and (" && !%s_none_hidden(%s_bias(place, r), count)"):format(id, id) or ""}) {
+            const ${biased and "float" or "unsigned char"} *const row = ${id}_${Mask}(place, r);
+            uint32_t hidden = 0;
+            for (int w = ${windowed and "begin" or "0"}; w < words; w++) {
+$     if not biased then
+                if (${id}_all_ones(row + w * 32))
+                    continue;
+$     end
+                const uint32_t bits = ${id}_not_hidden(row + w * 32);
+                hidden |= seen[w] & ~bits;
+                seen[w] &= bits;
+            }
+            if (count % 32 != 0) {
+                ${biased and "float" or "unsigned char"} rest[32] = {0};
+                memcpy(rest, row + words * 32, (size_t)(count % 32) * sizeof *rest);
+                const uint32_t bits = ${id}_not_hidden(rest);
+                hidden |= seen[words] & ~bits;
+                seen[words] &= bits;
+            }
+            place->hides[r] = hidden != 0;
+            if (hidden != 0) {
+                some = 0;
+                for (int w = 0; w < ${WORDS}; w++)
+                    some |= seen[w];
+            }
         }
         any[r] |= some != 0;
         total |= some;
     }
     return total != 0;
+}
+
+/* a if `yes` is 1, b if it is 0: by arithmetic, since a branch would be mispredicted */
+static inline ${ID}_CODE const float *${id}_either(uint32_t yes, const float *a, const float *b)
+{
+    const uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return (const float *)(y ^ ((x ^ y) & (0u - (uintptr_t)yes)));
 }
 
 /* Whether one of some rows sees a key of those that bit `word` of theirs stands for */
@@ -194,17 +235,18 @@ $     end
         }
 $   end
 $   if masked then
-        for (j = ${windowed and "from[r] / 32 * 32" or "0"}; j < limit[r]; j += 32) {
-            uint32_t hidden = ~place->seen[r * ${WORDS} + j / 32];
-            if (limit[r] - j < 32)
-                hidden &= (1u << (limit[r] - j)) - 1u; /* the softmax leaves out the others */
-            if (hidden == 0xffffffffu)
+        for (j = ${windowed and "from[r] / 32 * 32" or "0"}; place->hides[r] && j < limit[r]; j += 32) {
+            const uint32_t seen = place->seen[r * ${WORDS} + j / 32];
+            if (seen == 0)
                 for (int i = 0; i < 32; i += ${W})
                     ${store("s + j + i", negative_infinity())};
-            else
-                for (int i = 0; hidden != 0; i++, hidden >>= 1)
-                    if (hidden & 1u)
-                        s[j + i] = ${first(negative_infinity())};
+            else if (seen != 0xffffffffu)
+                for (int i = 0; i < 32; i++) {
+                    uint32_t number;
+                    memcpy(&number, s + j + i, sizeof number);
+                    number = seen >> i & 1u ? number : 0xff800000u; /* -infinity */
+                    memcpy(s + j + i, &number, sizeof number);
+                }
         }
 $   end
     }
@@ -426,6 +468,13 @@ $     end
 $   end
     }
 $   if masked then
+$     if rows > 1 then
+    static const float zero = 0.0f, none[] = {
+$       for first = 0, vectors * W - 1, 8 do
+        ${each(math.min(8, vectors * W - first), function() return "-0.0f" end)},
+$       end
+    };
+$     end
 $     local function of_rows(operator) -- the words of all rows, joined
 $       local words = {}
 $       for i = 0, rows - 1 do words[#words + 1] = ("seen[%d]"):format(i * WORDS) end
@@ -457,22 +506,23 @@ $       for line = 0, 4 * lines - 1 do
 $       end
 $     end
             } else {
-                /* row by row, exactly the keys that each one sees */
+                /* exactly the keys that each row sees: for the others 0 is multiplied with -0, and o + -0
+                 * is o. */
                 for (int u = 0; u < 4; u++) {
                     if ((${rows > 1 and "some" or "all"} >> (t + u) & 1u) == 0)
                         continue;
-$     for c = 0, vectors - 1 do
-                    const ${vec} v${c} = ${load(at("v + u * " .. width, c * W))};
-$     end
 $     for i = 0, rows - 1 do
-$       if rows > 1 then
-                    if (seen[${i * WORDS}] >> (t + u) & 1u) {
-$       else
                     {
+$       if rows > 1 then
+                        const uint32_t sees = seen[${i * WORDS}] >> (t + u) & 1u;
+                        const float *const value = ${id}_either(sees, v + u * ${width}, none);
+                        const float *const weight = ${id}_either(sees, ${at("p + u", i * STRIDE)}, &zero);
+$       else
+                        const float *const value = v + u * ${width}, *const weight = p + u;
 $       end
-                        const ${factor} p${i} = ${spread(("p[%d + u]"):format(i * STRIDE))};
+                        const ${factor} p${i} = ${spread("*weight")};
 $       for c = 0, vectors - 1 do
-                        o${i}_${c} = ${fma_spread("p" .. i, "v" .. c, ("o%d_%d"):format(i, c))};
+                        o${i}_${c} = ${fma_spread("p" .. i, load(at("value", c * W)), ("o%d_%d"):format(i, c))};
 $       end
                     }
 $     end
@@ -769,7 +819,7 @@ static ${ID}_CODE void ${id}_attend(const ${name}_call *call, size_t kv_head, si
     const ptrdiff_t n_kv = (ptrdiff_t)call->n_kv;
     ptrdiff_t end = n_kv; /* keys that the last row sees */
 $ if adjusts then
-    ${id}_place place = {call, kv_head, first_row, 0${masked and (", (uint32_t *)(scratch + %d)"):format(own.scratch.seen) or ""}};
+    ${id}_place place = {call, kv_head, first_row, 0${masked and (", (uint32_t *)(scratch + %d), (uint32_t *)(scratch + %d)"):format(own.scratch.seen, own.scratch.hides) or ""}};
 $ end
 $ if masked then
     uint32_t *const any = (uint32_t *)(scratch + ${own.scratch.any}); /* [rows]: whether they see a key */
