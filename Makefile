@@ -2,6 +2,7 @@
 # make demo       writes, compiles, checks and times the kernels of a real model's shape
 # make check      what is tested at each change; SPEC=file.lua runs the shared suite on that spec alone
 # make check-all  every shipped spec on every instruction set, every line of tests/build/run's table
+# make fuzz       N=500 SEED=7: random specs through the shared suite (tests/fuzz)
 # make story      MODEL=stories260K.bin TOKENIZER=tok512.bin: a trained model tells a story
 # make bench      how fast the kernels are; bench-peers: beside other libraries (tests/bench/bench.mk)
 # make lint, make setup, make install PREFIX=/usr/local, make clean
@@ -10,12 +11,13 @@ all: attnc
 
 include gen/gen.mk
 include tests/tests.mk
+include tests/fuzz/fuzz.mk
 include tests/bench/bench.mk
 include tests/build/build.mk
 include examples/story/story.mk
 
 BUILD_PACKAGES := gcc make pkg-config libc6-dev liblua5.4-dev libjansson-dev libmd-dev
-CHECK_PACKAGES := $(BUILD_PACKAGES) g++ cmake libcriterion-dev clang clang-19 libclang-rt-19-dev \
+CHECK_PACKAGES := $(BUILD_PACKAGES) g++ cmake libcriterion-dev lua5.4 clang clang-19 libclang-rt-19-dev \
 	valgrind clang-format clang-tidy cppcheck lua-check shellcheck \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user lld-19 wasi-libc libclang-rt-19-dev-wasm32 \
@@ -47,19 +49,19 @@ ifdef SPEC
 	@$(MAKE) --no-print-directory check-kernels
 else
 	@MAKE='$(MAKE) --no-print-directory' tests/build/summary lint check-generator check-kernels \
-		check-foreign check-build check-bench check-objects check-story
+		check-fuzz check-foreign check-build check-bench check-objects check-story
 endif
 
 check-all: out/setup-check
 	@MAKE='$(MAKE) --no-print-directory' tests/build/summary lint check-generator check-kernels \
-		check-foreign-all check-build-all check-bench check-objects-all check-story
+		check-fuzz check-foreign-all check-build-all check-bench check-objects-all check-story
 
 lint_c = $(wildcard gen/*.c tests/*.c tests/*/*.c examples/*/*.c)
 # The benchmarks' peers are libraries that a check does not need.
 lint_tidy = $(filter-out tests/bench/%,$(lint_c))
 lint_h = $(wildcard gen/*.h tests/*.h tests/*/*.h examples/*/*.h)
 lint_sh = .ci/setup .ci/run examples/demo tests/build/run tests/build/summary tests/foreign/table \
-	tests/bench/objects tests/bench/plot
+	tests/fuzz/run tests/bench/objects tests/bench/plot
 # Two written kernels, for the programs that include one.
 lint_flags = -std=c11 -D_XOPEN_SOURCE=700 -Igen -Itests -Iout/lint/stories260k -Iout/lint/gpt2_small -DBUILD='"$(GEN_OUT)"' \
 	-DHEADER='"stories260k.h"' -DNAME=stories260k -DUPPER=STORIES260K -DKERNEL=kernel_of_lint \

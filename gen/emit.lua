@@ -257,8 +257,9 @@ local function mark(kind, shape)
     local facts = { kind, "layout 1", shape.capacity, shape.d_model, shape.heads, shape.kv_heads,
         shape.head_dim, shape.v_head_dim, float_text(turned.theta), turned.rotary_dim,
         turned.layout, tostring(shape.qkv_bias), tostring(shape.o_bias) }
+    local ring = kind == "cache" and plan.layout(shape).cache.ring
     for _, more in ipairs { turned.scaling or false, turned.offset or false,
-        shape.qk_norm or false } do
+        shape.qk_norm or false, ring and { ring = ring } or false } do
         facts[#facts + 1] = more and spec.literal(more) or nil
     end
     for _, extra in ipairs(kind == "weights" and arguments.packed(shape) or {}) do

@@ -156,6 +156,11 @@ function info.text(shape)
         memory("packed weights", all.bytes.weights)
     end
     memory("KV cache", all.bytes.cache)
+    local cache = plan.layout(shape).cache
+    if cache.ring then
+        row("  a ring of positions", cache.positions)
+        row("  of which a call brings", cache.chunk, "at most")
+    end
     memory("KV cache a position", all.bytes.cache_per_position)
     memory("scratch, with a cache", all.bytes.scratch_with_cache)
     memory("  a further thread", all.bytes.scratch_per_thread)

@@ -26,6 +26,10 @@ plan.MAX_THREADS = 256
 plan.STACK_BYTES = 16 << 10
 -- Rows that decode takes as one: above, even one key tile's reading is hidden by multiplying.
 plan.MAX_DECODE_ROWS = 16
+-- Multiply-adds of one loop body: a file of a hundred thousand lines takes compilers minutes.
+plan.MAX_BODY = 4096
+-- Positions that a call on a ring cache may bring, at least: a layer's rows at a time.
+plan.RING_CHUNK = 240
 -- Score rows are padded by one cache line: rows at a stride of 4 KiB would fall into one L1 set.
 plan.SCORE_STRIDE = plan.BLOCK + 16
 
@@ -62,6 +66,22 @@ local function norm_layout(shape, heads)
     return it
 end
 
+-- The cache: `positions` held, at most `chunk` of them from one call, `head_floats` of a KV head. A
+-- ring has `blocks` whole blocks, of which block b of the sequence takes the place b mod blocks; it
+-- holds what the rows of one chunk see, and where that is the whole sequence it is none.
+local function cache_layout(shape, layout)
+    if shape.cache == "ring" then
+        local around = shape.window - 1 + layout.reach - 1 -- keys that a row sees beside its own
+        local blocks = (around + plan.RING_CHUNK + plan.BLOCK - 1) // plan.BLOCK
+        local positions = blocks * plan.BLOCK
+        if positions < shape.capacity then
+            return { ring = blocks, positions = positions, chunk = positions - around,
+                head_floats = positions * (shape.head_dim + layout.value_width) }
+        end
+    end
+    return { positions = shape.capacity, chunk = shape.capacity, head_floats = layout.head_floats }
+end
+
 function plan.layout(shape)
     local layout = {}
     layout.positions = ceil_to(shape.capacity, plan.KEY_TILE)
@@ -71,10 +91,11 @@ function plan.layout(shape)
     layout.panels = value_panels(layout.value_width)
     -- floats of one KV head's keys and values
     layout.head_floats = layout.positions * (shape.head_dim + layout.value_width)
-    layout.cache_bytes = plan.ALIGN + shape.kv_heads * layout.head_floats * 4
     layout.group = shape.heads // shape.kv_heads
     -- a query at position i sees keys before i + reach; nil: all of them
     layout.reach = shape.causal and 1 or shape.window_right > 0 and shape.window_right or nil
+    layout.cache = cache_layout(shape, layout)
+    layout.cache_bytes = plan.ALIGN + shape.kv_heads * layout.cache.head_floats * 4
     -- columns and depth of the four projections
     layout.q_width = shape.heads * shape.head_dim
     layout.k_width = shape.kv_heads * shape.head_dim
@@ -233,6 +254,13 @@ function plan.make(shape, isa)
     choose("unroll", unroll_of(shape, isa.lanes, p.score_rows, p.score_vectors),
         shape.unroll ~= "full" and "given by the spec, at most head_dim"
             or "steps of head_dim in one loop body: within the decoded-instruction cache")
+    local sums = p.score_rows * p.score_vectors
+    if p.unroll * sums > plan.MAX_BODY then
+        local message = "field 'unroll' = %d: with %d x %d sums of a score tile of %s, one loop "
+            .. "body has %d multiply-adds; right is at most %d"
+        error({ field = "unroll", message = message:format(p.unroll, p.score_rows,
+            p.score_vectors, isa.id, p.unroll * sums, plan.MAX_BODY // sums) })
+    end
 
     -- bytes of one worker's scratch, every array on a cache line
     local function line(floats)
@@ -289,6 +317,9 @@ function plan.features(shape)
     end
     if shape.window_right > 0 then
         text = ("%s, %d to the right"):format(text, shape.window_right)
+    end
+    if plan.layout(shape).cache.ring then
+        text = text .. ", ring cache"
     end
     if shape.softcap then
         text = ("%s, soft cap %.9g"):format(text, shape.softcap)

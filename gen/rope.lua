@@ -1,6 +1,7 @@
 --- Rotary positions: what a scaling needs, and the numbers that a kernel turns by.
 --
 -- rope.types                    the scalings' names, for the schema
+-- rope.numbers(type)            -> arrays of names: the fields that a scaling needs, and may have
 -- rope.scaling(given, wrong)    -> scaling with its defaults. given: the spec's table, checked
 --     field by field; wrong(field, text) refuses it, and does not return
 -- rope.fits(shape, wrong)       checks shape.rope.scaling against the rest of the shape
@@ -43,6 +44,17 @@ local scalings = {
     proportional = { needs = "", takes = "factor" },
 }
 rope.types = { "linear", "dynamic", "llama3", "yarn", "longrope", "proportional" }
+
+function rope.numbers(kind)
+    local lists = {}
+    for i, names in ipairs { scalings[kind].needs, scalings[kind].takes } do
+        lists[i] = {}
+        for name in names:gmatch("%S+") do
+            table.insert(lists[i], name)
+        end
+    end
+    return lists[1], lists[2]
+end
 
 function scalings.linear.frequency(scaling, _, _, w)
     return w / scaling.factor

@@ -100,6 +100,8 @@ spec.fields = {
         "softmax_scale sm_scale"),
     ranged("number", "softcap", 0, 1e30, "0", "scores s become c * tanh(s / c); 0: none",
         "attn_logit_softcapping logit_cap soft_cap"),
+    one_of("cache", { "linear", "ring" }, '"linear"',
+        "all positions, or a ring of the latest ones, as many as the window needs", "kv_cache"),
     field("boolean", "sinks", "false", "a logit for each head in the denominator of the softmax",
         "sink attention_sinks"),
     optional("alibi", "false", "biases slope * (j - i) by the paper's slopes", "", {
@@ -185,7 +187,6 @@ spec.fields = {
     unbuilt("mla", nil, "keys and values from a latent of low rank"),
     unbuilt("cross", nil, "keys and values from another sequence", "cross_attention"),
     unbuilt("types", nil, "storage of cache and weights", "dtype kv_dtype cache_type"),
-    unbuilt("cache", "linear", "ring buffers", "kv_cache"),
     unbuilt("block", nil, "norms, residuals and feed-forward"),
     unbuilt("numerics", "exact", "narrow dot products"),
 }
@@ -626,6 +627,12 @@ local function complete(given, source)
     shape.causal = shape.causal or false
     shape.window = shape.window or 0
     shape.window_right = not shape.causal and shape.window_right or 0 -- causal says more
+    shape.cache = shape.cache or "linear"
+    if shape.cache == "ring" and (shape.window == 0 or not shape.causal and shape.window_right == 0)
+    then
+        wrong("cache", ("a ring holds what a window needs; it takes %s, or \"linear\""):format(
+            shape.window == 0 and "a window" or "causal = true or a window_right"))
+    end
     shape.scale = shape.scale or 1 / math.sqrt(shape.head_dim)
     if shape.softcap == 0 then
         shape.softcap = nil
@@ -868,6 +875,7 @@ function spec.canonical(shape)
         causal = shape.causal or nil,
         window = shape.window > 0 and shape.window or nil,
         window_right = shape.window_right > 0 and shape.window_right or nil,
+        cache = shape.cache ~= "linear" and shape.cache or nil,
         scale = shape.scale ~= 1 / math.sqrt(shape.head_dim) and shape.scale or nil,
         softcap = shape.softcap,
         sinks = shape.sinks or nil,

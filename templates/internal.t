@@ -21,6 +21,9 @@ typedef struct ${name}_call {
     const float *q; /* [n][heads][head_dim] */
     float *out;     /* [n][heads][v_head_dim] */
     const float *kv; /* packed keys and values of KV head 0 */
+$ if layout.cache.ring then
+    int ring; /* they lie in a ring of ${layout.cache.ring} blocks */
+$ end
     size_t kv_stride; /* floats from one KV head's to the next one's */
     size_t n;         /* query positions */
     size_t n_kv;      /* keys held */
@@ -35,8 +38,13 @@ $ end
 typedef struct ${name}_kernels {
     const char *isa;
     size_t query_rows; /* rows that attend() takes at once, at most */
+$ if layout.cache.ring then
+    /* Packs the keys and values of one KV head for n positions from pos on; ring: into a ring cache. */
+    void (*pack)(const float *k, const float *v, size_t pos, size_t n, int ring, float *kv);
+$ else
     /* Packs the keys and values of one KV head for n positions from pos on. */
     void (*pack)(const float *k, const float *v, size_t pos, size_t n, float *kv);
+$ end
     /* Rows first_row .. first_row + rows - 1 of one KV head. */
     void (*attend)(const ${name}_call *call, size_t kv_head, size_t first_row, size_t rows,
                    float *scratch);

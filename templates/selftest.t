@@ -65,6 +65,9 @@ $ end
 #define SHORT MIN(CAPACITY, (size_t)(HEADS * (HEAD_DIM + V_HEAD_DIM) <= 32768 ? 70 : 20))
 #define LONG MIN(CAPACITY, (size_t)517)
 #define TAIL MIN(CAPACITY, (size_t)5) /* queries at the end of a long sequence */
+$ if layout.cache.ring then
+#define ROUND MIN(CAPACITY, (size_t)(${NAME}_CACHE_POSITIONS + 517)) /* goes round a ring cache */
+$ end
 #define MOST (${NAME}_EXACT ? CAPACITY : LONG)
 
 #define BOUND 8.0
@@ -241,7 +244,7 @@ $   local name, type = biased and "bias" or "mask", biased and "float" or "unsig
 
 /* ${biased and "Biases" or "A mask"} for up to MOST queries and keys.${shape.mask.heads and " The heads' own ones overlap." or ""} */
 static ${type} *${name};
-static const size_t ${name}_stride = MOST${shape.mask.heads and ", bias_head_stride = 7" or ""};
+static const size_t ${name}_stride = ${layout.cache.ring and "MAX(MOST, ROUND)" or "MOST"}${shape.mask.heads and ", bias_head_stride = 7" or ""};
 
 static void make_${name}(void)
 {
@@ -515,6 +518,18 @@ static size_t chunk(size_t index, size_t left)
     return MIN(sizes[index % (sizeof sizes / sizeof *sizes)], left);
 }
 
+/* Appends the positions 0 .. n - 1, chunk by chunk. */
+static int append_all(void *cache, size_t n, const float *k, const float *v)
+{
+    int good = 1;
+    size_t first, size;
+    for (first = 0; first < n; first += size) {
+        size = MIN(n - first, (size_t)${NAME}_CHUNK);
+        good = good && ${name}_cache_append(cache, first, size, k + first * K_ROW, v + first * V_ROW) == 0;
+    }
+    return good;
+}
+
 /* Queries start..n-1 of n positions: all at once, in chunks and one by one give the same bits. */
 static void test_cache(size_t start, size_t n)
 {
@@ -529,7 +544,7 @@ static void test_cache(size_t start, size_t n)
     int good;
     size_t i, size, held = 0;
 
-    check(${name}_cache_reset(cache.data) == 0 && ${name}_cache_append(cache.data, 0, n, k, v) == 0 &&
+    check(${name}_cache_reset(cache.data) == 0 && append_all(cache.data, n, k, v) &&
               ${name}_cache_attention(cache.data, start, rows, q, ${more}out, scratch.data, NULL) == 0,
           "cache: prefill runs");
     check_rows(out, q, k, v, rows, n, "cache: prefill is near the reference");
@@ -613,6 +628,22 @@ static void test_errors(void)
     check(${name}_cache_attention(cache.data, 0, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
           "attention at a position that the cache does not hold is refused");
     check(same(out, untouched, O_ROW), "nothing is written on an error");
+$ if layout.cache.ring then
+    if (CAPACITY <= 65536) {
+        const size_t least = MIN((size_t)${NAME}_WINDOW - 1, (size_t)1); /* is the first one needed? */
+        int good = 1;
+        size_t i;
+        for (i = 0; i < ${NAME}_CACHE_POSITIONS + 1; i++)
+            good = good && ${name}_cache_append(cache.data, i, 1, k, v) == 0;
+        check(good, "a ring cache takes more positions than it holds");
+        check(${name}_cache_append(cache.data, 0, ${NAME}_CHUNK + 1, k, v) == ${NAME}_ERROR_RANGE,
+              "appending more than a chunk is refused");
+        check(${name}_cache_attention(cache.data, least, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+              "attention to a key that was overwritten is refused");
+        check(same(out, untouched, O_ROW), "nothing is written where a key was overwritten");
+        check(${name}_cache_reset(cache.data) == 0, "a ring cache is reset");
+    }
+$ end
     if (CAPACITY <= 4096) {
         int good = 1;
         size_t i;
@@ -1146,6 +1177,9 @@ $ end
     test_cache(0, SHORT);
     if (LONG > SHORT)
         test_cache(LONG - TAIL, LONG);
+$ if layout.cache.ring and layout.cache.positions <= 8192 then
+    test_cache(ROUND - TAIL, ROUND);
+$ end
     test_errors();
 $ if shape.emit ~= "attention" then
     test_layer();

@@ -60,7 +60,8 @@ struct qk_norm {
 struct kernel {
     const char *name, *isas, *unfused; /* ids, separated by spaces: all, and those without fma */
     size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim, rope_offset;
-    size_t window, window_right;                                    /* 0: none */
+    size_t cache_positions, chunk; /* that a cache holds, that one call may bring to it */
+    size_t window, window_right;   /* 0: none */
     double scale, rope_theta, softcap, alibi_bias_max, alibi_scale; /* softcap 0: none */
     const struct scaling *scaling;                                  /* NULL: none */
     const struct qk_norm *qk_norm;                                  /* NULL: none */
@@ -103,7 +104,9 @@ bool is_fused(const struct kernel *kernel);
 /* The registry, written by the makefile from its list of specs. */
 extern const struct kernel *const kernels[];
 extern const size_t kernel_count;
-extern const bool
-    kernels_are_all; /* every spec of the project is in it, not only those asked for */
+/* Every spec of the project is in it, not only those asked for. */
+extern const bool kernels_are_all;
+/* 1, or how many times less than usual the tests compute. */
+extern const size_t work_divisor;
 
 #endif

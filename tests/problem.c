@@ -72,8 +72,8 @@ size_t layer_work(const struct kernel *kernel, size_t n, size_t rows) {
            attention_work(kernel, n, rows);
 }
 
-/* How many times slower all kernels of the suite are than this machine's. */
-static size_t slowness(void) { return foreign_count ? 16 : 1; }
+/* How many times less the tests compute: emulated kernels are so many times slower. */
+static size_t slowness(void) { return (foreign_count ? 16 : 1) * work_divisor; }
 
 size_t some_rows(const struct kernel *kernel, size_t n, size_t each, size_t least) {
     if (kernel->exact && n == kernel->capacity)
@@ -443,19 +443,20 @@ static void expect_ok(const struct problem *problem, const struct way *way, cons
                  problem->kernel->isa(), problem->n, way->name, call, status);
 }
 
-/* Appends the keys of first..end-1. */
+/* Appends the keys of first..end-1, as many at a time as the cache takes. */
 static void append(const struct problem *problem, const struct way *way, void *cache, size_t first,
                    size_t end) {
     const struct kernel *kernel = problem->kernel;
     const size_t k_width = kernel->kv_heads * kernel->head_dim;
     const size_t v_width = kernel->kv_heads * kernel->v_head_dim;
-    if (first == end)
-        return;
-    const size_t mark = guard_mark();
-    const float *k = input(way, problem->k + first * k_width, (end - first) * k_width, false);
-    const float *v = input(way, problem->v + first * v_width, (end - first) * v_width, false);
-    expect_ok(problem, way, "append", kernel->cache_append(cache, first, end - first, k, v));
-    guard_release(mark);
+    for (size_t n; first < end; first += n) {
+        n = smaller(kernel->chunk, end - first);
+        const size_t mark = guard_mark();
+        const float *k = input(way, problem->k + first * k_width, n * k_width, false);
+        const float *v = input(way, problem->v + first * v_width, n * v_width, false);
+        expect_ok(problem, way, "append", kernel->cache_append(cache, first, n, k, v));
+        guard_release(mark);
+    }
 }
 
 int reset_for(const struct kernel *kernel, void *cache, size_t length) {
@@ -477,17 +478,21 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
     const size_t q_width = kernel->heads * kernel->head_dim;
     const size_t out_width = kernel->heads * kernel->v_head_dim;
     const size_t before = problem->n - problem->rows;
-    const size_t chunk = way->chunk ? way->chunk : problem->rows;
+    const size_t wanted = way->chunk ? way->chunk : problem->rows;
+    const size_t chunk = way->cache ? smaller(wanted, kernel->chunk) : wanted;
+    /* keys that must be there beside those of a call's own positions */
+    const size_t ahead = kernel->causal    ? 0
+                         : is_ring(kernel) ? kernel->window_right - 1
+                                           : problem->rows;
     const size_t mark = guard_mark();
     struct pool pool;
     const struct pool *given = own_pool(way, &pool);
     void *scratch_memory = scratch(problem, way), *cache = NULL;
+    size_t held = before;
     if (way->cache) {
         cache = new_cache(problem, way);
         for (size_t i = 0; i < before; i += 512)
             append(problem, way, cache, i, smaller(i + 512, before));
-        for (size_t i = 0; i < problem->rows && !kernel->causal; i += chunk)
-            append(problem, way, cache, before + i, before + smaller(i + chunk, problem->rows));
     }
     for (size_t i = 0; i < problem->rows; i += chunk) {
         const size_t end = smaller(i + chunk, problem->rows), inner = guard_mark();
@@ -496,8 +501,11 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
         const size_t keys = kernel->causal ? before + end : problem->n;
         const struct extras extras = call_extras(problem, way, i, end, keys);
         if (way->cache) {
-            if (kernel->causal)
-                append(problem, way, cache, before + i, before + end);
+            const size_t needed = smaller(problem->n, before + end + ahead);
+            for (size_t step; held < needed; held += step) {
+                step = smaller(chunk, needed - held);
+                append(problem, way, cache, held, held + step);
+            }
             expect_ok(problem, way, "cache_attention",
                       kernel->cache_attention(cache, before + i, end - i, q, &extras, result,
                                               scratch_memory, given));
@@ -562,6 +570,8 @@ struct view view_of(const struct problem *problem, size_t row, size_t held) {
     view.bias_head_stride = problem->kernel->mask_heads ? extras.bias_head_stride : 0;
     return view;
 }
+
+bool is_ring(const struct kernel *kernel) { return kernel->cache_positions < kernel->capacity; }
 
 bool knows_positions(const struct kernel *kernel) {
     return kernel->causal || kernel->window || kernel->window_right || kernel->alibi;

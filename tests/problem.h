@@ -122,6 +122,9 @@ struct view view_of(const struct problem *problem, size_t row, size_t held);
 /* The problem's extras for its rows from `row` on. */
 struct extras extras_from(const struct problem *problem, size_t row);
 
+/* Whether the cache holds the latest positions only. */
+bool is_ring(const struct kernel *kernel);
+
 /* Whether a result depends on where queries stand. */
 bool knows_positions(const struct kernel *kernel);
 

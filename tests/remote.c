@@ -467,9 +467,11 @@ static void get_description(void) {
     described.softcap = get_real(from);
     described.alibi_bias_max = get_real(from);
     described.alibi_scale = get_real(from);
-    size_t *const sizes[] = {&described.d_model,    &described.heads,      &described.kv_heads,
-                             &described.head_dim,   &described.v_head_dim, &described.capacity,
-                             &described.rotary_dim, &described.window,     &described.window_right};
+    size_t *const sizes[] = {
+        &described.d_model,         &described.heads,      &described.kv_heads,
+        &described.head_dim,        &described.v_head_dim, &described.capacity,
+        &described.rotary_dim,      &described.window,     &described.window_right,
+        &described.cache_positions, &described.chunk};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         *sizes[i] = get_number(from);
     bool *const flags[] = {
@@ -511,7 +513,9 @@ static void expect_twin(const struct kernel *twin) {
                                {described.exact, twin->exact},
                                {described.causal, twin->causal},
                                {described.window, twin->window},
-                               {described.window_right, twin->window_right}};
+                               {described.window_right, twin->window_right},
+                               {described.cache_positions, twin->cache_positions},
+                               {described.chunk, twin->chunk}};
     cr_assert_str_eq(described.name, twin->name, "%s: the runner of another kernel", command);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         cr_assert_eq(pairs[i][0], pairs[i][1], "%s %s: size %zu is %zu, natively %zu", command,

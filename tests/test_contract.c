@@ -460,7 +460,7 @@ EACH(kernel, contract, sizes, NULL) {
     if (kernel->sinks)
         parameters += kernel->heads;
     cr_assert_eq(kernel->parameters, kernel->has_layer ? parameters : 0);
-    cr_assert_geq(kernel->cache_bytes, kernel->capacity * (k + v) * sizeof(float));
+    cr_assert_geq(kernel->cache_bytes, kernel->cache_positions * (k + v) * sizeof(float));
     cr_assert_geq(kernel->kv_bytes_per_token, (k + v) * sizeof(float));
     if (kernel->has_layer)
         cr_assert_geq(kernel->weights_bytes, parameters * sizeof(float));

@@ -3,8 +3,10 @@
 #   SPEC or SPECS   the specs to take instead of all
 #   CC, KERNEL_CFLAGS, SUITE_OUT   another compiler or flags for the kernels, in another directory
 #   SUITE_ARGS      for the program: --filter='bits/*', --verbose, ...
+#   WORK_DIVISOR=4  a fourth of the work
 
 SUITE_OUT ?= out/build
+WORK_DIVISOR ?= 1
 KERNEL_CFLAGS ?= -std=c99 -O2 -Wall -Wextra -Wpedantic -Wconversion -Werror
 SUITE_CFLAGS := -std=c11 -O2 -g -Wall -Wextra -Wpedantic -Wconversion -Werror
 SUITE_CPPFLAGS = -D_XOPEN_SOURCE=700 -Itests -MMD -MP -DBUILD='"$(SUITE_OUT)"' \
@@ -61,7 +63,8 @@ $(SUITE_OUT)/registry.c: text = \#include "remote.h"\n \
 	$(kernel_ids:%=extern const struct kernel kernel_%;\n) \
 	const struct kernel *const kernels[] = {$(kernel_ids:%=&kernel_%,)};\n \
 	const size_t kernel_count = sizeof kernels / sizeof *kernels;\n \
-	const bool kernels_are_all = $(if $(filter-out $(SPECS),$(all_specs)),false,true);\n
+	const bool kernels_are_all = $(if $(filter-out $(SPECS),$(all_specs)),false,true);\n \
+	const size_t work_divisor = $(WORK_DIVISOR);\n
 $(SUITE_OUT)/suite.flags $(SUITE_OUT)/registry.c: FORCE
 	@mkdir -p $(@D)
 	@printf '%b' '$(text)' | cmp -s - $@ || printf '%b' '$(text)' > $@
@@ -125,6 +128,7 @@ $(FOREIGN_OUT)/registry.c: text = \#include "remote.h"\n \
 	const struct kernel *const kernels[] = {$(foreign_ids:%=&kernel_%,)};\n \
 	const size_t kernel_count = sizeof kernels / sizeof *kernels;\n \
 	const bool kernels_are_all = false;\n \
+	const size_t work_divisor = $(WORK_DIVISOR);\n \
 	const struct foreign foreign[] = {\n $(foreach id,$(foreign_ids),$(foreach row,$(foreign_rows), \
 	{$(call numbered,$(id)) - 1, "$(word 1,$(subst |, ,$(row)))", \
 	"$(subst ~, ,$(word 4,$(subst |, ,$(row))))", \

@@ -370,6 +370,7 @@ local function spec_fields(f, name, options)
         mask = f.mask,
         window = window,
         window_right = window and f.window_right or nil,
+        cache = window and f.causal == true and "ring" or nil,
         scale = f.scale ~= 1 / math.sqrt(f.head_dim) and f.scale + 0.0 or nil,
         softcap = f.softcap,
         sinks = f.sinks or nil,

@@ -1,5 +1,6 @@
 $ -- Attention on given q, k and v, directly or from a cache: checks arguments, cuts a call into tasks.
 $ local layer = shape.emit == "layer"
+$ ring = layout.cache.ring -- blocks of a ring cache, or nil; read by the layer's part, too
 
 /* ---- tasks ---- */
 
@@ -51,6 +52,12 @@ $ if layer then
     const float *weights, *x; /* of a projection: n rows */
     size_t n;
     float *q_rows, *k_rows, *v_rows, *y; /* its targets; NULL: not wanted */
+    float *rows;                         /* room for them: q, k, v, the attention's output */
+$   for _, extra in ipairs(layer_extras) do
+$     if extra.row_step then
+    ${arguments.declaration(extra)}; /* from row 0 of the layer's call on */
+$     end
+$   end
 $ end
 $ if rope_switches then
     int is_long; /* turn as a long sequence */
@@ -91,7 +98,7 @@ static void ${name}_pack_task(void *argument, size_t index)
         const size_t head = item / chunks, i = item % chunks * 128;
         job->kernels->pack(job->k + (i * ${NAME}_KV_HEADS + head) * ${NAME}_HEAD_DIM,
                            job->v + (i * ${NAME}_KV_HEADS + head) * ${NAME}_V_HEAD_DIM, job->pos + i,
-                           n - i < 128 ? n - i : 128, job->kv + head * ${NAME}_HEAD_FLOATS);
+                           n - i < 128 ? n - i : 128, ${ring and "job->call.ring, " or ""}job->kv + head * ${ring and "job->call.kv_stride" or NAME .. "_HEAD_FLOATS"});
     }
 }
 
@@ -164,7 +171,7 @@ $ take_extras(extras)
     for (size_t head = 0; head < ${NAME}_KV_HEADS; head++) {
         const size_t rows = n_q * ${layout.group};
         if (n_kv > 0)
-            kernels->pack(k + head * ${NAME}_HEAD_DIM, v + head * ${NAME}_V_HEAD_DIM, 0, n_kv, job.kv);
+            kernels->pack(k + head * ${NAME}_HEAD_DIM, v + head * ${NAME}_V_HEAD_DIM, 0, n_kv, ${ring and "0, " or ""}job.kv);
         for (size_t first = 0; first < rows; first += kernels->query_rows)
             kernels->attend(&job.call, head, first,
                             rows - first < kernels->query_rows ? rows - first : kernels->query_rows,
@@ -178,7 +185,12 @@ $ take_extras(extras)
 /* The first ${plan.ALIGN} bytes of a cache; the rest is packed keys and values. */
 typedef struct ${name}_cache_head {
     uint64_t mark;   /* tells a cache of this kernel */
+$ if ring then
+    uint64_t length; /* the next position */
+    uint64_t first;  /* positions first .. length - 1 are held */
+$ else
     uint64_t length; /* positions held */
+$ end
 $ if rope_switches then
     uint64_t is_long; /* 1: of a sequence longer than ${NAME}_ROPE_ORIGINAL positions */
 $ end
@@ -194,7 +206,7 @@ static size_t ${name}_cache_length(const void *cache, int *status)
     if (*status != ${NAME}_OK)
         return 0;
     memcpy(&head, cache, sizeof head);
-    if (head.mark != ${name}_cache_mark || head.length > ${NAME}_CAPACITY${rope_switches and " || head.is_long > 1" or ""})
+    if (head.mark != ${name}_cache_mark || head.length > ${NAME}_CAPACITY${ring and " || head.first > head.length" or ""}${rope_switches and " || head.is_long > 1" or ""})
         *status = ${NAME}_ERROR_CACHE;
     return (size_t)head.length;
 }
@@ -209,11 +221,41 @@ static int ${name}_cache_is_long(const void *cache)
 }
 
 $ end
-static void ${name}_cache_set(void *cache, size_t length${rope_switches and ", int is_long" or ""})
+$ if ring then
+/* The first position that a valid cache holds. */
+static size_t ${name}_cache_first(const void *cache)
+{
+    ${name}_cache_head head;
+    memcpy(&head, cache, sizeof head);
+    return (size_t)head.first;
+}
+
+/* The same once n positions have been written at pos: what lay in their places is lost, and what
+ * stands before a pos that is not held any more was lost before. */
+static size_t ${name}_cache_first_after(const void *cache, size_t pos, size_t n)
+{
+    const size_t first = ${name}_cache_first(cache);
+    if (pos < first)
+        return pos;
+    return pos + n > first + ${NAME}_CACHE_POSITIONS ? pos + n - ${NAME}_CACHE_POSITIONS : first;
+}
+
+/* Whether a query at pos sees a key before `first`. */
+static int ${name}_lacks_keys(size_t pos, size_t first)
+{
+    return (pos < ${NAME}_WINDOW ? 0 : pos - (${NAME}_WINDOW - 1)) < first;
+}
+
+$ end
+$ local first_parameter = ring and "size_t first, " or ""
+static void ${name}_cache_set(void *cache, ${first_parameter}size_t length${rope_switches and ", int is_long" or ""})
 {
     ${name}_cache_head head;
     head.mark = ${name}_cache_mark;
     head.length = length;
+$ if ring then
+    head.first = first;
+$ end
 $ if rope_switches then
     head.is_long = (uint64_t)is_long;
 $ end
@@ -228,7 +270,7 @@ int ${name}_cache_reset${suffix}(void *cache)
         return ${NAME}_ERROR_NULL;
     if (!${name}_aligned(cache))
         return ${NAME}_ERROR_ALIGN;
-    ${name}_cache_set(cache, 0${is_long});
+    ${name}_cache_set(cache, ${ring and "0, " or ""}0${is_long});
     return ${NAME}_OK;
 }
 $ end
@@ -249,7 +291,7 @@ int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k, cons
         return status;
     if (n > 0 && (k == NULL || v == NULL))
         return ${NAME}_ERROR_NULL;
-    if (pos > length || n > ${NAME}_CAPACITY - pos)
+    if (pos > length || n > ${NAME}_CAPACITY - pos${ring and (" || n > %s_CHUNK"):format(NAME) or ""})
         return ${NAME}_ERROR_RANGE;
     if (kernels == NULL)
         return ${NAME}_ERROR_CPU;
@@ -262,8 +304,12 @@ int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k, cons
     job.pos = pos;
     job.call.n_kv = pos + n;
     job.kv = (float *)cache + ${NAME}_ALIGN / sizeof(float);
+$ if ring then
+    job.call.ring = 1;
+    job.call.kv_stride = ${NAME}_CACHE_HEAD_FLOATS;
+$ end
     ${name}_pack_task(&job, 0);
-    ${name}_cache_set(cache, pos + n${rope_switches and (", %s_cache_is_long(cache)"):format(name) or ""});
+    ${name}_cache_set(cache, ${ring and name .. "_cache_first_after(cache, pos, n), " or ""}pos + n${rope_switches and (", %s_cache_is_long(cache)"):format(name) or ""});
     return ${NAME}_OK;
 }
 
@@ -283,6 +329,10 @@ $ check_extras(extras)
     if (pos > length || n > length - pos)
         return ${NAME}_ERROR_RANGE;
 $ check_strides(extras, "length")
+$ if ring then
+    if (${name}_lacks_keys(pos, ${name}_cache_first(cache)))
+        return ${NAME}_ERROR_RANGE;
+$ end
     status = ${name}_check_run(kernels, scratch, pool);
     if (status != ${NAME}_OK)
         return status;
@@ -294,7 +344,12 @@ $ check_strides(extras, "length")
     job.call.q = q;
     job.call.out = out;
     job.call.kv = (const float *)cache + ${NAME}_ALIGN / sizeof(float);
+$ if ring then
+    job.call.ring = 1;
+    job.call.kv_stride = ${NAME}_CACHE_HEAD_FLOATS;
+$ else
     job.call.kv_stride = ${NAME}_HEAD_FLOATS;
+$ end
     job.call.n = n;
     job.call.n_kv = length;
     job.call.pos = (ptrdiff_t)pos;

@@ -1,6 +1,6 @@
 $ -- The layer: packed weights, projections around attention.
 $ if shape.emit == "layer" then
-$ local w = memory.weight_offsets
+$ local w, rows, reach = memory.weight_offsets, layout.layer_rows, layout.reach
 
 /* ---- layer ---- */
 
@@ -139,13 +139,72 @@ $   if after then norms() end
 }
 $ end
 
+/* Keys and values of the rows first .. end - 1 of a call of the layer, some at a time, into the cache
+ * or the scratch; row 0 stands at position pos. With `queries` (no more rows than are taken at a
+ * time) their queries too, which job->rows then begins with. */
+static void ${name}_layer_keys(${name}_job *job, const ${name}_pool *pool, const float *x, size_t pos,
+    size_t first, size_t end, int queries)
+{
+    for (; first < end; first += job->n) {
+        job->x = x + first * ${NAME}_D_MODEL;
+        job->n = end - first < ${rows} ? end - first : ${rows};
+        job->q_rows = queries ? job->rows : NULL;
+        job->k_rows = job->rows + ${rows * layout.q_width};
+        job->v_rows = job->k_rows + ${rows * layout.k_width};
+        job->y = NULL;
+        ${name}_run(pool, ${name}_project_task, job);
+        job->pos = pos + first;
+$ if shape.rope or shape.qk_norm then
+        ${name}_run(pool, ${name}_${prepare}_task, job);
+$ end
+        job->k = job->k_rows;
+        job->v = job->v_rows;
+        job->call.n_kv = job->pos + job->n;
+        ${name}_run(pool, ${name}_pack_task, job);
+    }
+    job->k_rows = NULL;
+    job->v_rows = NULL;
+}
+
+/* The results of the rows first .. end - 1, whose keys are there; with `queries` their queries, too. */
+static void ${name}_layer_results(${name}_job *job, const ${name}_pool *pool, const float *x, size_t pos,
+    size_t first, size_t end, int queries, float *y)
+{
+    float *const o_rows = job->rows + ${rows * (layout.q_width + layout.k_width + layout.v_width)};
+    for (; first < end; first += job->n) {
+        job->n = end - first < ${rows} ? end - first : ${rows};
+        job->pos = pos + first;
+        if (!queries) {
+            job->x = x + first * ${NAME}_D_MODEL;
+            job->q_rows = job->rows;
+            ${name}_run(pool, ${name}_project_task, job);
+$ if shape.rope or shape.qk_norm then
+            ${name}_run(pool, ${name}_${prepare}_task, job);
+$ end
+        }
+        job->call.q = job->rows;
+        job->call.out = o_rows;
+        job->call.n = job->n;
+        job->call.pos = (ptrdiff_t)job->pos;
+$ for _, extra in ipairs(layer_extras) do
+$   if extra.row_step then
+        job->call.${extra.name} = job->${extra.name} != NULL ? job->${extra.name} + first * job->call.${extra.row_step} : NULL;
+$   end
+$ end
+        ${name}_run(pool, ${name}_attend_task, job);
+        job->q_rows = NULL;
+        job->x = o_rows;
+        job->y = y + first * ${NAME}_D_MODEL;
+        ${name}_run(pool, ${name}_project_task, job);
+        job->y = NULL;
+    }
+}
+
 int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, ${layer_parameters}float *y,
     void *scratch, const ${name}_pool *pool)
 {
     const ${name}_kernels *const kernels = ${name}_kernels_here();
-    const size_t step = ${layout.layer_rows};
     ${name}_job job;
-    float *q_rows, *k_rows, *v_rows, *o_rows;
     size_t held = 0;
     int status;
     uint64_t mark;
@@ -167,6 +226,13 @@ $ if shape.exact then
         return ${NAME}_ERROR_RANGE;
 $ end
 $ check_strides(layer_extras, "pos + n")
+$ if ring then
+    if (cache != NULL) {
+        const size_t first = ${name}_cache_first(cache);
+        if (${name}_lacks_keys(pos, pos < first ? pos : first))
+            return ${NAME}_ERROR_RANGE;
+    }
+$ end
 $ if rope_switches then
     /* Keys of a short sequence cannot be those of a long one. */
     job.is_long = cache != NULL ? ${name}_cache_is_long(cache) : n > ${NAME}_ROPE_ORIGINAL;
@@ -182,14 +248,11 @@ $ end
     if (n == 0)
         return ${NAME}_OK;
 
-    q_rows = (float *)scratch;
-    k_rows = q_rows + step * ${layout.q_width};
-    v_rows = k_rows + step * ${layout.k_width};
-    o_rows = v_rows + step * ${layout.v_width};
     job.kernels = kernels;
     job.threads = ${name}_threads(pool);
     job.weights = (const float *)weights + ${NAME}_ALIGN / sizeof(float);
-    job.scratch = (float *)scratch + ${NAME}_LAYER_BYTES / sizeof(float);
+    job.rows = (float *)scratch;
+    job.scratch = job.rows + ${NAME}_LAYER_BYTES / sizeof(float);
     if (cache != NULL) {
         job.kv = (float *)cache + ${NAME}_ALIGN / sizeof(float);
     } else {
@@ -197,61 +260,56 @@ $ end
         job.scratch += (size_t)${NAME}_KV_HEADS * ${NAME}_HEAD_FLOATS;
     }
     job.call.kv = job.kv;
+$ if ring then
+    job.call.ring = cache != NULL;
+    job.call.kv_stride = cache != NULL ? ${NAME}_CACHE_HEAD_FLOATS : ${NAME}_HEAD_FLOATS;
+$ else
     job.call.kv_stride = ${NAME}_HEAD_FLOATS;
+$ end
 $ for _, extra in ipairs(packed) do
     job.call.${extra.name} = job.weights + ${w[extra.name]};
 $ end
 $ take_extras(layer_extras)
-
-    /* All keys and values first, then the queries: x may be y. */
-    for (size_t first = 0; first < n; first += step) {
-        job.x = x + first * ${NAME}_D_MODEL;
-        job.n = n - first < step ? n - first : step;
-        job.q_rows = n <= step ? q_rows : NULL;
-        job.k_rows = k_rows;
-        job.v_rows = v_rows;
-        job.y = NULL;
-        ${name}_run(pool, ${name}_project_task, &job);
-        job.pos = pos + first;
-$ if shape.rope or shape.qk_norm then
-        ${name}_run(pool, ${name}_${prepare}_task, &job);
-$ end
-        job.k = k_rows;
-        job.v = v_rows;
-        job.call.n_kv = pos + first + job.n;
-        ${name}_run(pool, ${name}_pack_task, &job);
-    }
-    if (cache != NULL)
-        ${name}_cache_set(cache, pos + n${rope_switches and ", job.is_long" or ""});
-    job.k_rows = NULL;
-    job.v_rows = NULL;
-    for (size_t first = 0; first < n; first += step) {
-        job.n = n - first < step ? n - first : step;
-        job.pos = pos + first;
-        if (n > step) {
-            job.x = x + first * ${NAME}_D_MODEL;
-            job.q_rows = q_rows;
-            ${name}_run(pool, ${name}_project_task, &job);
-$ if shape.rope or shape.qk_norm then
-            ${name}_run(pool, ${name}_${prepare}_task, &job);
-$ end
-        }
-        job.call.q = q_rows;
-        job.call.out = o_rows;
-        job.call.n = job.n;
-        job.call.pos = (ptrdiff_t)job.pos;
 $ for _, extra in ipairs(layer_extras) do
 $   if extra.row_step then
-        job.call.${extra.name} = ${extra.name} != NULL ? ${extra.name} + first * ${extra.row_step} : NULL;
+    job.${extra.name} = ${extra.name};
 $   end
 $ end
-        ${name}_run(pool, ${name}_attend_task, &job);
-        job.q_rows = NULL;
-        job.x = o_rows;
-        job.y = y + first * ${NAME}_D_MODEL;
-        ${name}_run(pool, ${name}_project_task, &job);
-        job.y = NULL;
+
+$ local set_cache = ("%s_cache_set(cache, %spos + n%s);"):format(name, ring and "held_first, " or "", rope_switches and ", job.is_long" or "")
+$ if ring then
+$   -- rows of a piece: whole chunks of the layer's where there is room for one
+$   local chunk = layout.cache.chunk
+$   local piece = chunk < rows and chunk or chunk // rows * rows
+    if (cache != NULL) { /* piece by piece: none overwrites a key that a row before it sees; x may be y */
+        const size_t held_first = ${name}_cache_first_after(cache, pos, n);
+$   if reach == 1 then
+        for (size_t first = 0; first < n; first += ${piece}) {
+            const size_t end = n - first < ${piece} ? n : first + ${piece};
+            const int queries = end - first <= ${rows};
+            ${name}_layer_keys(&job, pool, x, pos, first, end, queries);
+            ${name}_layer_results(&job, pool, x, pos, first, end, queries, y);
+        }
+$   else
+        for (size_t first = 0, packed = 0; first < n; first += ${piece}) {
+            const size_t end = n - first < ${piece} ? n : first + ${piece};
+            const size_t keys = n - end < ${reach - 1} ? n : end + ${reach - 1}; /* that the last row sees */
+            ${name}_layer_keys(&job, pool, x, pos, packed, keys, 0);
+            ${name}_layer_results(&job, pool, x, pos, first, end, 0, y);
+            packed = keys;
+        }
+$   end
+        ${set_cache}
+        return ${NAME}_OK;
     }
+$ end
+    /* All keys and values first, then the results: x may be y. */
+    ${name}_layer_keys(&job, pool, x, pos, 0, n, n <= ${rows});
+$ if not ring then
+    if (cache != NULL)
+        ${set_cache}
+$ end
+    ${name}_layer_results(&job, pool, x, pos, 0, n, n <= ${rows}, y);
     return ${NAME}_OK;
 }
 $ end

@@ -29,10 +29,15 @@ $ end
 ${NAME}_API int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv,
     ${extra_parameters}float *out, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 
+$ local ring = layout.cache.ring
 /* A KV cache: ${NAME}_CACHE_BYTES of the caller's memory, the same on every instruction set. It may be
- * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions held${rope_switches and ", whether it is a long one" or ""}, 64 bits each. Then for each KV
+ * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions ${ring and "written, the first one held" or "held"}${rope_switches and ", whether it is a long one" or ""}, 64 bits each. Then for each KV
  * head, for each block of ${plan.BLOCK} positions: keys in tiles [${shape.head_dim}][${plan.KEY_TILE} keys], then values in panels of
  * channels, [keys][width], ${panel_widths} wide. Calls on the same cache from several threads are the caller's to order.
+$ if ring then
+ * It is a ring of the latest ${layout.cache.positions} positions: position p lies where p mod ${layout.cache.positions} does. Whatever
+ * writes a position forgets the one that lay there.
+$ end
  *
  * _reset empties it. NULL, ALIGN. */
 ${NAME}_API int ${name}_cache_reset(void *cache) ${NAME}_CHECK;
@@ -46,7 +51,14 @@ $ end
 
 /* Writes n positions from pos on: k [n][${shape.kv_heads}][${shape.head_dim}], v [n][${shape.kv_heads}][${shape.v_head_dim}]. pos is at most the number held; positions
  * after pos + n are forgotten, so going back to an earlier pos is how to undo. n = 0 changes nothing.
+$ if ring then
+ * n is at most ${NAME}_CHUNK: then the n queries at pos find all that they see. So they do after
+ * going back, to ${NAME}_CHUNK before the furthest position ever written; from further back the
+ * keys that they see have to be written again.
+ * NULL, RANGE (past the capacity, a gap, more than a chunk), ALIGN, CACHE, CPU. */
+$ else
  * NULL, RANGE (past the capacity, or a gap), ALIGN, CACHE, CPU. */
+$ end
 ${NAME}_API int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k,
     const float *v) ${NAME}_CHECK;
 
@@ -58,7 +70,11 @@ $ extras_text(extras)
 $ if not shape.causal then
  * ${shape.window == 0 and shape.window_right == 0 and "Every query sees all positions held." or "A query sees what the cache holds of its window."}
 $ end
+$ if ring then
+ * NULL, RANGE (a key that the query at pos sees is not held any more, too), ALIGN, CACHE, CPU. */
+$ else
  * NULL, RANGE, ALIGN, CACHE, CPU. */
+$ end
 ${NAME}_API int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float *q, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 $ if layer then
@@ -106,6 +122,10 @@ $ extras_text(layer_extras)
  *          NULL: pos is 0 and the n rows attend to each other${shape.exact and (", n = %d"):format(shape.capacity) or ""}
 $   if rope_switches then
  *          RANGE past ${NAME}_ROPE_ORIGINAL positions unless it was begun by _cache_reset_long
+$   end
+$   if ring then
+ *          any n: it takes a chunk after the other, as if the cache held all positions; RANGE where a
+ *          key that the row at pos sees is not held any more
 $   end
  *   scratch  ${NAME}_SCRATCH_BYTES without a cache, ${NAME}_CACHE_SCRATCH_BYTES with one, or _FOR(threads)
  * NULL, RANGE, ALIGN, CACHE, WEIGHTS, CPU. */

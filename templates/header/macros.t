@@ -23,6 +23,13 @@ extern "C" {
 #define ${NAME}_V_HEAD_DIM ${shape.v_head_dim}
 #define ${NAME}_CAPACITY ${shape.capacity} /* positions */
 #define ${NAME}_EXACT ${shape.exact and 1 or 0} /* 1: without a cache, always exactly so many */
+$ if layout.cache.ring then
+#define ${NAME}_CACHE_POSITIONS ${layout.cache.positions} /* that a cache holds: the latest ones */
+#define ${NAME}_CHUNK ${layout.cache.chunk} /* positions that one call may bring to a cache */
+$ else
+#define ${NAME}_CACHE_POSITIONS ${NAME}_CAPACITY /* that a cache holds */
+#define ${NAME}_CHUNK ${NAME}_CAPACITY /* positions that one call may bring to a cache */
+$ end
 #define ${NAME}_CAUSAL ${shape.causal and 1 or 0}
 #define ${NAME}_WINDOW ${shape.window} /* keys up to the own one; 0: all */
 #define ${NAME}_WINDOW_RIGHT ${shape.window_right} /* keys from the own one on; 0: all */
@@ -84,6 +91,9 @@ $ end
 #define ${NAME}_CACHE_BYTES ${size(memory.cache_bytes)}
 #define ${NAME}_WEIGHTS_BYTES ${size(memory.weights_bytes)}
 #define ${NAME}_HEAD_FLOATS ${size(layout.head_floats)} /* packed keys and values of one KV head */
+$ if layout.cache.ring then
+#define ${NAME}_CACHE_HEAD_FLOATS ${size(layout.cache.head_floats)} /* likewise in a cache */
+$ end
 #define ${NAME}_LAYER_BYTES ${size(memory.layer_bytes)}  /* parts of the scratch: rows of the layer, */
 #define ${NAME}_THREAD_BYTES ${size(memory.thread_bytes)} /* one thread's own */
 #define ${NAME}_MAX_THREADS ${plan.MAX_THREADS}

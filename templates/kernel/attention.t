@@ -881,10 +881,16 @@ $ if windowed then
     start = start < 0 ? 0 : start / ${BLOCK} * ${BLOCK}; /* of its block */
 $ end
     for (ptrdiff_t block = ${windowed and "start" or "0"}; block < end; block += ${BLOCK}) {
-        const float *const block_kv = kv + (size_t)block * ${hd + layout.value_width};
-$ if layout.blocks > 1 then
-        const int block_keys = block < ${(layout.blocks - 1) * BLOCK} ? ${BLOCK} : ${layout.last_block_keys};
+$ if ring then
+        const size_t at = call->ring ? (size_t)block % ${ring * BLOCK} : (size_t)block;
+        const float *const block_kv = kv + at * ${hd + layout.value_width};
+        const int block_keys = call->ring || block < ${(layout.blocks - 1) * BLOCK} ? ${BLOCK} : ${layout.last_block_keys};
 $ else
+        const float *const block_kv = kv + (size_t)block * ${hd + layout.value_width};
+$ end
+$ if layout.blocks > 1 and not ring then
+        const int block_keys = block < ${(layout.blocks - 1) * BLOCK} ? ${BLOCK} : ${layout.last_block_keys};
+$ elseif not ring then
         const int block_keys = ${layout.last_block_keys};
 $ end
         for (size_t r = 0; r < rows; r++) {
@@ -940,16 +946,21 @@ $ end
 
 /* Keys go to tiles of ${TILE}, [head_dim][${TILE}]; values to panels, [keys of the block][width]. A block of
  * ${BLOCK} keys is followed by its values. Channels past v_head_dim are zero. */
-static ${ID}_CODE void ${id}_pack(const float *k, const float *v, size_t pos, size_t n, float *kv)
+static ${ID}_CODE void ${id}_pack(const float *k, const float *v, size_t pos, size_t n, ${ring and "int ring, " or ""}float *kv)
 {
     for (size_t i = 0; i < n;) {
         const size_t block = (pos + i) / ${BLOCK}, key = (pos + i) % ${BLOCK};
-$ if layout.blocks > 1 then
-        const size_t block_keys = block < ${layout.blocks - 1} ? ${BLOCK} : ${layout.last_block_keys};
+$ if ring then
+        const size_t block_keys = ring || block < ${layout.blocks - 1} ? ${BLOCK} : ${layout.last_block_keys};
+        float *const block_kv = kv + (ring ? block % ${ring} : block) * ${BLOCK * (hd + layout.value_width)};
 $ else
+$   if layout.blocks > 1 then
+        const size_t block_keys = block < ${layout.blocks - 1} ? ${BLOCK} : ${layout.last_block_keys};
+$   else
         const size_t block_keys = ${layout.last_block_keys};
-$ end
+$   end
         float *const block_kv = kv + block * ${BLOCK * (hd + layout.value_width)};
+$ end
         float *const tile = block_kv + key / ${TILE} * ${TILE * hd} + key % ${TILE};
         float *const values = block_kv + block_keys * ${hd};
         const float *const key_rows = k + i * ${shape.kv_heads * hd};

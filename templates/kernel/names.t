@@ -23,6 +23,7 @@ $   return table.concat(list, ", ")
 $ end
 $ -- Which keys of a block a row sees: from[r] .. limit[r] - 1; without a window `from` is nowhere.
 $ windowed = shape.window > 0
+$ ring = layout.cache.ring -- blocks of a ring cache, which `call->ring` tells from others; nil: none is
 $ reach = layout.reach -- a query at position i sees keys up to i + reach - 1; nil: all
 $ limits_parameter = windowed and "const int *from, const int *limit" or "const int *limit"
 $ function limits_argument(offset) -- the text of an index into them, with its operator
