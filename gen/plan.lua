@@ -318,6 +318,9 @@ function plan.features(shape)
     if shape.window_right > 0 then
         text = ("%s, %d to the right"):format(text, shape.window_right)
     end
+    if shape.key_range then
+        text = text .. ", a range of keys given"
+    end
     if plan.layout(shape).cache.ring then
         text = text .. ", ring cache"
     end

@@ -96,6 +96,8 @@ spec.fields = {
         "sliding_window window_size window_left"),
     ranged("integer", "window_right", 0, POSITIONS, "0",
         "and only if j - i < window_right, where attention is not causal; 0: no such limit", ""),
+    field("boolean", "key_range", "false", "calls take the range of keys that are visible at all",
+        "key_lengths seqused lengths padding"),
     ranged("number", "scale", 1e-30, 1e30, "1 / sqrt(head_dim)", "factor of the scores",
         "softmax_scale sm_scale"),
     ranged("number", "softcap", 0, 1e30, "0", "scores s become c * tanh(s / c); 0: none",
@@ -639,6 +641,7 @@ local function complete(given, source)
     elseif shape.softcap and shape.softcap < 1e-30 then
         wrong("softcap", "too small; it takes 0 or a number from 1e-30 to 1e+30")
     end
+    shape.key_range = shape.key_range or false
     shape.sinks = shape.sinks or false
     shape.alibi = shape.alibi and {
         bias_max = shape.alibi.bias_max or 8.0,
@@ -876,6 +879,7 @@ function spec.canonical(shape)
         window = shape.window > 0 and shape.window or nil,
         window_right = shape.window_right > 0 and shape.window_right or nil,
         cache = shape.cache ~= "linear" and shape.cache or nil,
+        key_range = shape.key_range or nil,
         scale = shape.scale ~= 1 / math.sqrt(shape.head_dim) and shape.scale or nil,
         softcap = shape.softcap,
         sinks = shape.sinks or nil,

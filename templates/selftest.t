@@ -12,7 +12,7 @@ $ end
 $ local function unmasked(list)
 $   local texts = {}
 $   for i, extra in ipairs(list) do
-$     texts[i] = (extra.row_step and "NULL" or extra.name) .. ", "
+$     texts[i] = (extra.none or extra.name) .. ", "
 $   end
 $   return table.concat(texts)
 $ end
@@ -239,6 +239,10 @@ static double sink_of(size_t head)
     return (double)sinks[head];
 }
 $ end
+$ if shape.key_range then
+
+static const size_t first_key = 3, end_key = 515;
+$ end
 $ if masked then
 $   local name, type = biased and "bias" or "mask", biased and "float" or "unsigned char"
 
@@ -421,9 +425,18 @@ static void reference_row(const estimate *q, const estimate *k, const estimate *
 {
     const size_t right = ${NAME}_CAUSAL ? 1 : ${NAME}_WINDOW_RIGHT, left = ${NAME}_WINDOW;
     const size_t up_to = n_kv + i + right > n_q ? n_kv + i + right - n_q : 0;
+$ if shape.key_range then
+    const size_t held = MIN(n_kv, end_key), end = right > 0 ? MIN(up_to, held) : held;
+$ else
     const size_t end = right > 0 ? MIN(up_to, n_kv) : n_kv;
+$ end
     const size_t before = n_q + left; /* the first key is n_kv + i + 1 - before */
+$ if shape.key_range then
+    const size_t in_window = left > 0 && n_kv + i + 1 > before ? n_kv + i + 1 - before : 0;
+    const size_t first = MIN(MAX(in_window, first_key), end);
+$ else
     const size_t first = left > 0 && n_kv + i + 1 > before ? n_kv + i + 1 - before : 0;
+$ end
     double *weights = (double *)allocate(2 * n_kv * sizeof(double));
     size_t h;
     for (h = 0; h < HEADS; h++)

@@ -39,6 +39,7 @@ struct extras {
     size_t mask_stride;
     const float *bias; /* [n_q][bias_stride], or so for each head, or NULL */
     size_t bias_stride, bias_head_stride;
+    size_t first_key, end_key; /* the range of keys that are visible at all */
 };
 
 /* How a kernel scales its rotary angles, by the header's macros: numbers that the type lacks are 0.
@@ -65,6 +66,7 @@ struct kernel {
     double scale, rope_theta, softcap, alibi_bias_max, alibi_scale; /* softcap 0: none */
     const struct scaling *scaling;                                  /* NULL: none */
     const struct qk_norm *qk_norm;                                  /* NULL: none */
+    bool key_range;                                                 /* calls take one */
     bool masked, mask_bias, mask_heads; /* takes a mask; biases; of each head */
     bool exact, causal, sinks, alibi, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
     size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;

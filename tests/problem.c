@@ -163,6 +163,16 @@ static void add_mask(struct extras *extras, const struct kernel *kernel, size_t 
     }
 }
 
+struct extras open_extras(const struct kernel *kernel) {
+    return (struct extras){.sinks = random_sinks(kernel), .end_key = SIZE_MAX};
+}
+
+/* All rows but the first lack the last keys, all the first ones; short ones lack none. */
+static void add_range(struct extras *extras, size_t n) {
+    extras->first_key = n % 3 == 1 ? 0 : n / 5;
+    extras->end_key = n % 4 == 3 ? SIZE_MAX : n - n / 9;
+}
+
 struct problem unmasked_problem(const struct kernel *kernel, size_t n, size_t rows,
                                 enum kind kind) {
     static const struct {
@@ -175,7 +185,7 @@ struct problem unmasked_problem(const struct kernel *kernel, size_t n, size_t ro
     made.q = filled(q_size, (uint32_t)n + 1, amplitudes[kind].q);
     made.k = filled(k_size, (uint32_t)n + 2, amplitudes[kind].k);
     made.v = filled(n * kernel->kv_heads * kernel->v_head_dim, (uint32_t)n + 3, amplitudes[kind].v);
-    made.extras.sinks = random_sinks(kernel);
+    made.extras = open_extras(kernel);
     if (kind == RISING) { /* scores from -20 to 20 along the keys */
         for (size_t i = 0; i < q_size; i += kernel->head_dim)
             made.q[i] = (float)(4 / kernel->scale);
@@ -190,6 +200,8 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
     struct problem made = unmasked_problem(kernel, n, rows, kind);
     if (kernel->masked)
         add_mask(&made.extras, kernel, n, rows);
+    if (kernel->key_range)
+        add_range(&made.extras, n);
     return made;
 }
 
@@ -279,9 +291,12 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
                              const struct weights *weights, const void *packed) {
     struct problem made = {.kernel = kernel, .n = n, .rows = rows, .packed = packed};
     made.weights = *weights;
+    made.extras = open_extras(kernel);
     made.extras.sinks = weights->sinks;
     if (kernel->masked)
         add_mask(&made.extras, kernel, n, rows);
+    if (kernel->key_range)
+        add_range(&made.extras, n);
     made.checked = checkable(kernel, rows, layer_work(kernel, n, 1));
     made.x = filled(rows * kernel->d_model, (uint32_t)n + 1, 1);
     made.k = filled((n - rows) * kernel->kv_heads * kernel->head_dim, (uint32_t)n + 2, 1);
@@ -565,6 +580,9 @@ struct view view_of(const struct problem *problem, size_t row, size_t held) {
     const size_t position = problem->n - problem->rows + row;
     const struct extras extras = extras_from(problem, row);
     struct view view = view_at(problem->kernel, (ptrdiff_t)position, held);
+    view.first = view.first < extras.first_key ? extras.first_key : view.first;
+    view.end = smaller(view.end, extras.end_key);
+    view.first = smaller(view.first, view.end);
     view.mask = extras.mask;
     view.bias = extras.bias;
     view.bias_head_stride = problem->kernel->mask_heads ? extras.bias_head_stride : 0;
@@ -693,7 +711,7 @@ void key_in_cache(const struct kernel *kernel, const float *k, const float *norm
     float *sinks = make(kernel->heads, sizeof *sinks);
     for (size_t i = 0; i < kernel->heads; i++)
         sinks[i] = -INFINITY; /* none */
-    problem.extras.sinks = sinks;
+    problem.extras = (struct extras){.sinks = sinks, .end_key = SIZE_MAX};
     problem.packed = pack(kernel, &weights);
     problem.x = make(kernel->d_model, sizeof(float));
     problem.x[0] = 1;

@@ -63,10 +63,13 @@ bool spend(struct budget *budget, size_t work);
 /* So much of a budget is some work for the kernel, on its instruction set of now. */
 size_t cost(const struct kernel *kernel, size_t work);
 
-/* A kernel that takes masks gets one of every kind of row; unmasked_problem has none. */
+/* A kernel that takes masks, or a range of keys, gets one of every kind of row; unmasked_problem
+ * has none. */
 struct problem attention_problem(const struct kernel *kernel, size_t n, size_t rows,
                                  enum kind kind);
 struct problem unmasked_problem(const struct kernel *kernel, size_t n, size_t rows, enum kind kind);
+/* Extras that hide nothing, with random sinks where the kernel takes some. */
+struct extras open_extras(const struct kernel *kernel);
 struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
                              const struct weights *weights, const void *packed);
 

@@ -280,7 +280,7 @@ static size_t cache_scratch_bytes(size_t threads) {
 }
 
 /* The numbers that stand for `extras`, as the runner's get_extras takes them. */
-enum { EXTRAS = 6 };
+enum { EXTRAS = 8 };
 static void name_extras(const struct extras *extras, size_t rows, size_t keys,
                         uint64_t numbers[EXTRAS]) {
     const size_t most = described.capacity, heads = described.mask_heads ? described.heads : 1;
@@ -293,6 +293,8 @@ static void name_extras(const struct extras *extras, size_t rows, size_t keys,
     numbers[3] = pointer(FLOATS, extras->bias, (biases + width) * sizeof(float), true);
     numbers[4] = extras->bias_stride;
     numbers[5] = extras->bias_head_stride;
+    numbers[6] = extras->first_key;
+    numbers[7] = extras->end_key;
 }
 
 static void put_numbers(const uint64_t *numbers, size_t count) {
@@ -474,11 +476,11 @@ static void get_description(void) {
         &described.cache_positions, &described.chunk};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         *sizes[i] = get_number(from);
-    bool *const flags[] = {
-        &described.masked, &described.mask_bias,      &described.mask_heads,
-        &described.exact,  &described.causal,         &described.sinks,
-        &described.alibi,  &described.has_layer,      &described.qkv_bias,
-        &described.o_bias, &described.weights_in_out, &described.rope_interleaved};
+    bool *const flags[] = {&described.key_range,       &described.masked, &described.mask_bias,
+                           &described.mask_heads,      &described.exact,  &described.causal,
+                           &described.sinks,           &described.alibi,  &described.has_layer,
+                           &described.qkv_bias,        &described.o_bias, &described.weights_in_out,
+                           &described.rope_interleaved};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         *flags[i] = get_number(from) != 0;
     size_t *const costs[] = {&described.align,         &described.cache_bytes,

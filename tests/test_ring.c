@@ -170,7 +170,8 @@ EACH(target, ring, layer_too_far_back, has_ring_layer) {
     begin(&s, kernel);
     const struct weights weights = random_weights(kernel, 5);
     const void *packed = pack(kernel, &weights);
-    const struct problem one = layer_problem(kernel, 1, 1, &weights, packed);
+    struct problem one = layer_problem(kernel, 1, 1, &weights, packed);
+    one.extras = open_extras(kernel);
     float *y = guard_new(kernel->d_model * sizeof *y, AT_END);
     const size_t first = 3, around = kernel->window - 1; /* the first position held */
     write_all(&s, 0, kernel->cache_positions + first);

@@ -156,9 +156,10 @@ EACH(target, values, keys_to_come, NULL) {
 /* ---- masks ---- */
 
 static bool takes_mask(const struct kernel *kernel) { return kernel->masked; }
+static bool hides_keys(const struct kernel *kernel) { return kernel->masked || kernel->key_range; }
 
 /* What no row sees may be anything. */
-EACH(target, values, hidden_keys, takes_mask) {
+EACH(target, values, hidden_keys, hides_keys) {
     const struct kernel *kernel = selected(target);
     const size_t n = kernel->capacity < 200 ? kernel->capacity : 200, rows = n < 40 ? n : 40;
     const struct problem problem = attention_problem(kernel, n, rows, EVEN);

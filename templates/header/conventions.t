@@ -30,6 +30,9 @@ $   end
 $ else
  *   visible   every key to every query
 $ end
+$ if shape.key_range then
+ *   range     and only keys j with first_key <= j < end_key, whatever else is visible; the work follows it
+$ end
 $ if shape.softcap then
  *   soft cap  a score s becomes c * tanh(s / c), c = ${float_text(shape.softcap)}, before all that follows
 $ end

@@ -816,7 +816,12 @@ static ${ID}_CODE void ${id}_attend(const ${name}_call *call, size_t kv_head, si
     float *const decay = scratch + ${own.scratch.decay};
     float *const s = scratch + ${own.scratch.s}; /* [rows][${STRIDE}] */
     const float *const kv = call->kv + kv_head * call->kv_stride;
+$ if ranged then
+    const ptrdiff_t n_kv = (ptrdiff_t)(call->end_key < call->n_kv ? call->end_key : call->n_kv);
+    const ptrdiff_t first_key = call->first_key < (size_t)n_kv ? (ptrdiff_t)call->first_key : n_kv;
+$ else
     const ptrdiff_t n_kv = (ptrdiff_t)call->n_kv;
+$ end
     ptrdiff_t end = n_kv; /* keys that the last row sees */
 $ if adjusts then
     ${id}_place place = {call, kv_head, first_row, 0${masked and (", (uint32_t *)(scratch + %d), (uint32_t *)(scratch + %d)"):format(own.scratch.seen, own.scratch.hides) or ""}};
@@ -826,7 +831,11 @@ $ if masked then
     int first = 1;
 $ end
 $ if windowed then
+$   if shape.window > 0 then
     ptrdiff_t start = call->pos + (ptrdiff_t)(first_row / ${group}) - ${shape.window - 1}; /* key that the first row sees first */
+$   else
+    ptrdiff_t start = first_key; /* that all rows see first */
+$   end
     int from[${own.scratch.rows}] = {0}, limit[${own.scratch.rows}] = {0}; /* keys of the block that each row sees */
 $ else
     int limit[${own.scratch.rows}] = {0}; /* keys of the block that each row sees */
@@ -878,6 +887,9 @@ $ if reach then
 $ end
 
 $ if windowed then
+$   if ranged and shape.window > 0 then
+    start = start < first_key ? first_key : start;
+$   end
     start = start < 0 ? 0 : start / ${BLOCK} * ${BLOCK}; /* of its block */
 $ end
     for (ptrdiff_t block = ${windowed and "start" or "0"}; block < end; block += ${BLOCK}) {
@@ -895,8 +907,13 @@ $ elseif not ring then
 $ end
         for (size_t r = 0; r < rows; r++) {
             ptrdiff_t seen = n_kv - block;
-$ if windowed then
-            const ptrdiff_t begin = call->pos + (ptrdiff_t)((first_row + r) / ${group}) - ${shape.window - 1} - block;
+$ if windowed and shape.window == 0 then
+            const ptrdiff_t begin = first_key - block;
+$ elseif windowed then
+            ${ranged and "" or "const "}ptrdiff_t begin = call->pos + (ptrdiff_t)((first_row + r) / ${group}) - ${shape.window - 1} - block;
+$   if ranged then
+            begin = begin < first_key - block ? first_key - block : begin;
+$   end
 $ end
 $ if reach then
             const ptrdiff_t row_end = call->pos + (ptrdiff_t)((first_row + r) / ${group}) + ${reach} - block;
@@ -927,7 +944,13 @@ $ end
         const size_t position = (first_row + r) / ${group}, head = kv_head * ${group} + (first_row + r) % ${group};
         float *const target = call->out + (position * ${shape.heads} + head) * ${dv};
         const float *const source = o + r * ${layout.value_width};
+$ if ranged and not masked then
+        const ptrdiff_t own = call->pos + (ptrdiff_t)position; /* where it stands */
+        const ptrdiff_t row_end = ${reach and ("own + %d < n_kv ? own + %d : n_kv"):format(reach, reach) or "n_kv"};
+        if (row_end <= first_key${shape.window > 0 and (" || row_end <= own - %d"):format(shape.window - 1) or ""} || row_end <= 0) { /* no key is visible */
+$ else
         if (${masked and "any[r] == 0" or reach and ("n_kv == 0 || call->pos + (ptrdiff_t)position < %d"):format(1 - reach) or "n_kv == 0"}) { /* no key is visible */
+$ end
             memset(target, 0, ${dv} * sizeof(float));
             continue;
         }

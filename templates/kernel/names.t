@@ -21,8 +21,9 @@ $   local list = {}
 $   for i = 0, n - 1 do list[#list + 1] = item(i) end
 $   return table.concat(list, ", ")
 $ end
-$ -- Which keys of a block a row sees: from[r] .. limit[r] - 1; without a window `from` is nowhere.
-$ windowed = shape.window > 0
+$ -- Which keys of a block a row sees: from[r] .. limit[r] - 1; without a window or a range `from` is nowhere.
+$ ranged = shape.key_range -- by the caller
+$ windowed = shape.window > 0 or ranged
 $ ring = layout.cache.ring -- blocks of a ring cache, which `call->ring` tells from others; nil: none is
 $ reach = layout.reach -- a query at position i sees keys up to i + reach - 1; nil: all
 $ limits_parameter = windowed and "const int *from, const int *limit" or "const int *limit"

@@ -226,6 +226,7 @@ local features = {
     { "sinks" },
     { "alibi" },
     { "mask" },
+    { "key_range" },
     { "rope", unless = is_narrow },
     { "qk_norm" },
     { "qkv_bias" },
