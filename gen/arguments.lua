@@ -68,6 +68,12 @@ local rows = {
             about = "the one after the last; more than there are: up to the last",
         }
     end,
+    function(shape)
+        return shape.lse and {
+            name = "lse", type = "float *", dims = ("[queries][%d]"):format(shape.heads),
+            about = "an output; overlaps nothing else; NULL: not wanted", none = "NULL",
+        }
+    end,
 }
 
 function arguments.of(shape)

@@ -17,6 +17,8 @@ $   end
 $   return table.concat(texts)
 $ end
 $ local masked, biased = shape.mask, shape.mask and shape.mask.type == "bias"
+$ -- values that are channels of their keys are no argument
+$ local function values(text) return shape.values_in_keys and "" or ", " .. text end
 /* Checks ${name} against plain loops in double precision; needs nothing but the C library.
  *
  *     cc -O2 ${name}_*.c -o ${name}_selftest
@@ -53,6 +55,16 @@ $ end
 #define K_ROW (KV_HEADS * HEAD_DIM)
 #define V_ROW (KV_HEADS * V_HEAD_DIM)
 #define O_ROW (HEADS * V_HEAD_DIM)
+$ if shape.mla then
+/* The heads of the layer, with keys and values of their own. */
+#define EXPANDED_KV_HEADS HEADS
+#define EXPANDED_HEAD_DIM ((size_t)(${NAME}_MLA_NOPE_DIM + ${NAME}_MLA_ROPE_DIM))
+#define EXPANDED_V_HEAD_DIM ((size_t)${NAME}_MLA_V_HEAD_DIM)
+#define EXPANDED_Q_ROW (HEADS * EXPANDED_HEAD_DIM)
+#define EXPANDED_K_ROW (HEADS * EXPANDED_HEAD_DIM)
+#define EXPANDED_V_ROW (HEADS * EXPANDED_V_HEAD_DIM)
+#define EXPANDED_O_ROW (HEADS * EXPANDED_V_HEAD_DIM)
+$ end
 $ if shape.emit ~= "attention" then
 #define D_MODEL ((size_t)${NAME}_D_MODEL)
 $ end
@@ -230,6 +242,20 @@ static double exponential(double x)
     return sum + 1.0;
 }
 
+$ if shape.rope or shape.lse then
+/* Natural logarithm by Newton's method. */
+static double logarithm(double x)
+{
+    double y = 0.0;
+    int n;
+    while (exponential(y) < x)
+        y += 1.0;
+    for (n = 0; n < 6; n++)
+        y += x * exponential(-y) - 1.0;
+    return y;
+}
+
+$ end
 $ if shape.sinks then
 
 static float sinks[HEADS];
@@ -285,6 +311,18 @@ $   if not shape.mask.heads then
 $   end
 }
 $ end
+$ if shape.lse then
+
+static float *lse; /* of the latest call */
+
+static float minus_infinity(void)
+{
+    static const uint32_t bits = 0xff800000U;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+$ end
 $ if shape.softcap then
 
 /* c tanh(s / c): errors of s pass as far as the curve is steep. */
@@ -314,10 +352,11 @@ $ end
 $ local place_parameter = shape.alibi and "double position, " or ""
 $ local head_parameter = (masked and "size_t row, " or "") .. ((shape.alibi or shape.sinks or masked) and "size_t head, " or "")
 
+$ local function reference_of(of, P)
 /* One query head over the keys first .. end - 1; weights[end] and variances[end] are room. */
-static void reference_head(${place_parameter}${head_parameter}const estimate *query, const estimate *k, const estimate *v,
+static void reference_${of}head(${place_parameter}${head_parameter}const estimate *query, const estimate *k, const estimate *v,
                            size_t first, size_t end, size_t kv_head, double *weights,
-                           double *variances, estimate *out)
+                           double *variances, ${shape.lse and "estimate *log_sum, " or ""}estimate *out)
 {
     const double scale = ${NAME}_SCALE;
     const double adding = (double)(end - first) / 16.0 + 16.0; /* roundings of the denominator */
@@ -330,13 +369,13 @@ $ if masked then
     int any = 0;
 $ end
     for (j = first; j < end; j++) {
-        const estimate *key = k + j * K_ROW + kv_head * HEAD_DIM;
+        const estimate *key = k + j * ${P}K_ROW + kv_head * ${P}HEAD_DIM;
         double sum = 0.0, variance = 0.0;
 $ if masked then
         if (!sees(row, head, j))
             continue;
 $ end
-        for (d = 0; d < HEAD_DIM; d++) {
+        for (d = 0; d < ${P}HEAD_DIM; d++) {
             const double a = query[d].value * scale, b = key[d].value;
             sum += a * b;
             variance += sum * sum + (2.0 + apart) * a * a * b * b + a * a * key[d].variance +
@@ -397,10 +436,19 @@ $ if shape.sinks then
         total += sink_weight;
     }
 $ end
-    for (d = 0; d < V_HEAD_DIM; d++) {
+$ if shape.lse then
+    log_sum->value = total > 0.0 ? most + logarithm(total) : (double)minus_infinity();
+    log_sum->variance = adding + 4.0 * (most * most + log_sum->value * log_sum->value);
+    for (j = first; j < end; j++)
+        log_sum->variance += weights[j] / total * weights[j] / total * variances[j];
+$   if shape.sinks then
+    log_sum->variance += sink_weight / total * sink_weight / total * sink_variance;
+$   end
+$ end
+    for (d = 0; d < ${P}V_HEAD_DIM; d++) {
         double sum = 0.0, variance = 0.0;
         for (j = first; j < end; j++)
-            sum += weights[j] / total * v[j * V_ROW + kv_head * V_HEAD_DIM + d].value;
+            sum += weights[j] / total * v[j * ${P}V_ROW + kv_head * ${P}V_HEAD_DIM + d].value;
         out[d].value = sum;
         variance = adding * sum * sum;
 $ if shape.sinks then
@@ -408,7 +456,7 @@ $ if shape.sinks then
 $ end
         sum = 0.0;
         for (j = first; j < end; j++) {
-            const estimate channel = v[j * V_ROW + kv_head * V_HEAD_DIM + d];
+            const estimate channel = v[j * ${P}V_ROW + kv_head * ${P}V_HEAD_DIM + d];
             const double weight = weights[j] / total;
             const double pull = weight * (channel.value - out[d].value);
             sum += weight * channel.value;
@@ -419,9 +467,9 @@ $ end
     }
 }
 
-/* Query row i of n_q, which ends where the n_kv keys end: all its heads, out[O_ROW]. */
-static void reference_row(const estimate *q, const estimate *k, const estimate *v, size_t i,
-                          size_t n_q, size_t n_kv, estimate *out)
+/* Query row i of n_q, which ends where the n_kv keys end: all its heads, out[${P}O_ROW]. */
+static void reference_${of}row(const estimate *q, const estimate *k, const estimate *v, size_t i,
+                          size_t n_q, size_t n_kv, ${shape.lse and "estimate *log_sums, " or ""}estimate *out)
 {
     const size_t right = ${NAME}_CAUSAL ? 1 : ${NAME}_WINDOW_RIGHT, left = ${NAME}_WINDOW;
     const size_t up_to = n_kv + i + right > n_q ? n_kv + i + right - n_q : 0;
@@ -440,10 +488,16 @@ $ end
     double *weights = (double *)allocate(2 * n_kv * sizeof(double));
     size_t h;
     for (h = 0; h < HEADS; h++)
-        reference_head(${shape.alibi and "(double)(n_kv + i) - (double)n_q, " or ""}${masked and "i, " or ""}${(shape.alibi or shape.sinks or masked) and "h, " or ""}q + i * Q_ROW + h * HEAD_DIM, k, v, first, end, h * KV_HEADS / HEADS, weights,
-                       weights + n_kv, out + h * V_HEAD_DIM);
+        reference_${of}head(${shape.alibi and "(double)(n_kv + i) - (double)n_q, " or ""}${masked and "i, " or ""}${(shape.alibi or shape.sinks or masked) and "h, " or ""}q + i * ${P}Q_ROW + h * ${P}HEAD_DIM, k, v, first, end, h * ${P}KV_HEADS / HEADS, weights,
+                       weights + n_kv, ${shape.lse and "log_sums + h, " or ""}out + h * ${P}V_HEAD_DIM);
     free(weights);
 }
+$ end
+$ reference_of("", "")
+$ if shape.mla then
+
+$   reference_of("expanded_", "EXPANDED_")
+$ end
 
 /* How far apart the rows are that the reference computes: some 2^24 products a test. */
 static size_t row_step(size_t n_q, size_t n_kv)
@@ -453,17 +507,37 @@ static size_t row_step(size_t n_q, size_t n_kv)
     return rows >= n_q ? 1 : n_q / MAX(rows, (size_t)2);
 }
 
+$ if shape.lse then
+/* The log-sum-exps of one query; that of nothing is -infinity. */
+static int close_sums(const float *got, const estimate *want)
+{
+    int good = 1;
+    size_t h;
+    for (h = 0; h < HEADS; h++)
+        good = (want[h].value < -1e300 ? got[h] < -3.4e38f : close_to(got + h, want + h, 1)) && good;
+    return good;
+}
+
+$ end
 static void check_rows(const float *got, const float *q, const float *k, const float *v,
                        size_t n_q, size_t n_kv, const char *what)
 {
     estimate *q_exact = exact(q, n_q * Q_ROW);
     estimate *k_exact = exact(k, n_kv * K_ROW), *v_exact = exact(v, n_kv * V_ROW);
     estimate *want = (estimate *)allocate(O_ROW * sizeof(estimate));
+$ if shape.lse then
+    estimate log_sums[HEADS];
+$ end
     const size_t step = row_step(n_q, n_kv);
     int good = 1;
     size_t left;
     for (left = n_q; left > 0; left -= MIN(step, left)) { /* from the last, which sees the most */
+$ if shape.lse then
+        reference_row(q_exact, k_exact, v_exact, left - 1, n_q, n_kv, log_sums, want);
+        good = close_sums(lse + (left - 1) * HEADS, log_sums) && good;
+$ else
         reference_row(q_exact, k_exact, v_exact, left - 1, n_q, n_kv, want);
+$ end
         good = close_to(got + (left - 1) * O_ROW, want, O_ROW) && good;
     }
     check(good, what);
@@ -474,6 +548,17 @@ static void check_rows(const float *got, const float *q, const float *k, const f
 }
 
 /* ---- attention and cache ---- */
+$ if shape.values_in_keys then
+
+static float *values_of_keys(const float *k, size_t n)
+{
+    float *v = floats(n * V_ROW);
+    size_t i;
+    for (i = 0; i < n; i++)
+        memcpy(v + i * V_ROW, k + i * K_ROW, V_ROW * sizeof *v);
+    return v;
+}
+$ end
 
 /* A pool without threads that runs its tasks last to first. */
 static void run_backwards(void *self, void (*task)(void *, size_t), void *argument, size_t count)
@@ -501,16 +586,16 @@ $ end
     block scratch = block_new(${NAME}_SCRATCH_BYTES);
     block shared = block_new(${NAME}_SCRATCH_BYTES_FOR(THREADS));
     float *q = floats(MOST * Q_ROW), *k = random_floats(MOST * K_ROW, 1.0f, 2);
-    float *v = random_floats(MOST * V_ROW, 1.0f, 3);
+    float *v = ${shape.values_in_keys and "values_of_keys(k, MOST)" or "random_floats(MOST * V_ROW, 1.0f, 3)"};
     float *out = floats(MOST * O_ROW), *again = floats(MOST * O_ROW);
     size_t i;
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const size_t n_q = MIN(sizes[i].n_q, CAPACITY), n_kv = MIN(sizes[i].n_kv, CAPACITY);
         random_state = 1;
         fill(q, n_q * Q_ROW, sizes[i].size);
-        check(${name}_attention(q, k, v, n_q, n_kv, ${more}out, scratch.data, NULL) == 0, "attention runs");
+        check(${name}_attention(q, k${values("v")}, n_q, n_kv, ${more}out, scratch.data, NULL) == 0, "attention runs");
         check_rows(out, q, k, v, n_q, n_kv, "attention is near the reference");
-        check(${name}_attention(q, k, v, n_q, n_kv, ${more}again, shared.data, &backwards) == 0 &&
+        check(${name}_attention(q, k${values("v")}, n_q, n_kv, ${more}again, shared.data, &backwards) == 0 &&
                   same(out, again, n_q * O_ROW),
               "attention with a pool has the same bits");
         hash(out, n_q * O_ROW);
@@ -536,9 +621,12 @@ static int append_all(void *cache, size_t n, const float *k, const float *v)
 {
     int good = 1;
     size_t first, size;
+$ if shape.values_in_keys then
+    (void)v;
+$ end
     for (first = 0; first < n; first += size) {
         size = MIN(n - first, (size_t)${NAME}_CHUNK);
-        good = good && ${name}_cache_append(cache, first, size, k + first * K_ROW, v + first * V_ROW) == 0;
+        good = good && ${name}_cache_append(cache, first, size, k + first * K_ROW${values("v + first * V_ROW")}) == 0;
     }
     return good;
 }
@@ -552,7 +640,7 @@ static void test_cache(size_t start, size_t n)
     block shared = block_new(${NAME}_CACHE_SCRATCH_BYTES_FOR(THREADS));
     block cache = block_new(${NAME}_CACHE_BYTES), parts = block_new(${NAME}_CACHE_BYTES);
     float *q = random_floats(rows * Q_ROW, 2.0f, 4), *k = random_floats(n * K_ROW, 1.0f, 5);
-    float *v = random_floats(n * V_ROW, 1.0f, 6);
+    float *v = ${shape.values_in_keys and "values_of_keys(k, n)" or "random_floats(n * V_ROW, 1.0f, 6)"};
     float *out = floats(rows * O_ROW), *again = floats(rows * O_ROW);
     int good;
     size_t i, size, held = 0;
@@ -563,7 +651,7 @@ static void test_cache(size_t start, size_t n)
     check_rows(out, q, k, v, rows, n, "cache: prefill is near the reference");
     hash(out, rows * O_ROW);
     if (!${NAME}_EXACT)
-        check(${name}_attention(q, k, v, rows, n, ${more}again, scratch_without.data, NULL) == 0 &&
+        check(${name}_attention(q, k${values("v")}, rows, n, ${more}again, scratch_without.data, NULL) == 0 &&
                   same(out, again, rows * O_ROW),
               "cache: prefill has the bits of attention");
     check(${name}_cache_attention(cache.data, start, rows, q, ${more}again, shared.data, &backwards) == 0 &&
@@ -575,7 +663,7 @@ static void test_cache(size_t start, size_t n)
         const size_t first = MAX(held, start);
         size = chunk(i, n - held);
         good = good &&
-               ${name}_cache_append(parts.data, held, size, k + held * K_ROW, v + held * V_ROW) == 0;
+               ${name}_cache_append(parts.data, held, size, k + held * K_ROW${values("v + held * V_ROW")}) == 0;
         if (${NAME}_CAUSAL && held + size > first)
             good = good && ${name}_cache_attention(parts.data, first, held + size - first,
                                              q + (first - start) * Q_ROW,
@@ -595,8 +683,10 @@ static void test_cache(size_t start, size_t n)
     for (held = start; held < n; held++) {
         const size_t row = held - start;
         if (${NAME}_CAUSAL) /* forgets what comes after, and appends it anew */
-            good = good && ${name}_cache_append(cache.data, held, 1, k + held * K_ROW,
+            good = good && ${name}_cache_append(cache.data, held, 1, k + held * K_ROW${shape.values_in_keys and ") == 0;" or ","}
+$ if not shape.values_in_keys then
                                           v + held * V_ROW) == 0;
+$ end
         good = good && ${name}_cache_attention(cache.data, held, 1, q + row * Q_ROW,
                                          ${from_row(extras, "row")}again + row * O_ROW, scratch.data, NULL) == 0;
     }
@@ -614,6 +704,59 @@ static void test_cache(size_t start, size_t n)
     free(again);
 }
 
+$ if shape.lse then
+/* Keys in three caches of their own, whose results are merged: as if one held them all. */
+static void test_merge(void)
+{
+    const size_t n = SHORT, rows = TAIL;
+    const size_t cuts[] = {0, n / 3, n / 2, n};
+    block scratch = block_new(${NAME}_CACHE_SCRATCH_BYTES);
+    float *q = random_floats(rows * Q_ROW, 2.0f, 24), *k = random_floats(n * K_ROW, 1.0f, 25);
+    float *v = random_floats(n * V_ROW, 1.0f, 26);
+    float *out = floats(rows * O_ROW), *whole = floats(rows * O_ROW), *sums = floats(rows * HEADS);
+    float *const all = lse;
+    int good = 1;
+    size_t part;
+$ if shape.sinks then
+    float kept[HEADS];
+    size_t h;
+    memcpy(kept, sinks, sizeof kept);
+$ end
+    for (part = 0; part < 3; part++) {
+        const size_t first = cuts[part];
+        block cache = block_new(${NAME}_CACHE_BYTES);
+        lse = part == 0 ? all : sums;
+        good = good && ${name}_cache_reset(cache.data) == 0 &&
+               ${name}_cache_append(cache.data, 0, cuts[part + 1] - first, k + first * K_ROW, v + first * V_ROW) == 0;
+        good = good && ${name}_cache_attention(cache.data, n - rows - first, rows, q,
+                                         ${more}part == 0 ? whole : out, scratch.data, NULL) == 0;
+        if (part > 0)
+            good = good && ${name}_merge(whole, all, out, sums, rows) == 0;
+        block_free(cache, "the cache of a part is kept within its bytes");
+$ if shape.sinks then
+        for (h = 0; h < HEADS; h++) /* they belong to the first part */
+            sinks[h] = minus_infinity();
+$ end
+    }
+    lse = all;
+$ if shape.sinks then
+    memcpy(sinks, kept, sizeof kept);
+$ end
+    check(good, "attention to parts and merging run");
+    check_rows(whole, q, k, v, rows, n, "merged parts are near the reference");
+    hash(whole, rows * O_ROW);
+    hash(lse, rows * HEADS);
+    check(${name}_merge(whole, lse, NULL, sums, rows) == ${NAME}_ERROR_NULL, "merging nothing is refused");
+    block_free(scratch, "attention to parts stays within its scratch");
+    free(q);
+    free(k);
+    free(v);
+    free(out);
+    free(whole);
+    free(sums);
+}
+
+$ end
 /* Wrong calls are refused with their status, and write nothing. */
 static void test_errors(void)
 {
@@ -625,21 +768,26 @@ static void test_errors(void)
     const size_t one = ${NAME}_EXACT ? CAPACITY : 1;
     unsigned char *aside = (unsigned char *)cache.data + 4;
 
-    check(${name}_attention(NULL, k, v, one, one, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_NULL,
+    check(${name}_attention(NULL, k${values("v")}, one, one, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_NULL,
           "attention without q is refused");
-    check(${name}_attention(q, k, v, 1, CAPACITY + 1, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+    check(${name}_attention(q, k${values("v")}, 1, CAPACITY + 1, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
           "attention past the capacity is refused");
-    check(${name}_cache_append(cache.data, 0, 1, k, v) == ${NAME}_ERROR_CACHE,
+    check(${name}_cache_append(cache.data, 0, 1, k${values("v")}) == ${NAME}_ERROR_CACHE,
           "a cache that was never reset is refused");
     check(${name}_cache_reset(NULL) == ${NAME}_ERROR_NULL, "a cache that is NULL is refused");
     check(${name}_cache_reset(aside) == ${NAME}_ERROR_ALIGN, "a cache that is not aligned is refused");
     check(${name}_cache_reset(cache.data) == 0, "a cache is reset");
-    check(${name}_cache_append(cache.data, 1, 1, k, v) == ${NAME}_ERROR_RANGE,
+    check(${name}_cache_append(cache.data, 1, 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
           "appending after a gap is refused");
-    check(${name}_cache_append(cache.data, 0, CAPACITY + 1, k, v) == ${NAME}_ERROR_RANGE,
+    check(${name}_cache_append(cache.data, 0, CAPACITY + 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
           "appending past the capacity is refused");
+$ if shape.lse then
+    check(${name}_cache_attention(cache.data, ${plan.POSITIONS}, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+          "attention past all positions is refused");
+$ else
     check(${name}_cache_attention(cache.data, 0, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
           "attention at a position that the cache does not hold is refused");
+$ end
     check(same(out, untouched, O_ROW), "nothing is written on an error");
 $ if layout.cache.ring then
     if (CAPACITY <= 65536) {
@@ -661,9 +809,9 @@ $ end
         int good = 1;
         size_t i;
         for (i = 0; i < CAPACITY; i++)
-            good = good && ${name}_cache_append(cache.data, i, 1, k, v) == 0;
+            good = good && ${name}_cache_append(cache.data, i, 1, k${values("v")}) == 0;
         check(good, "the cache takes as many positions as its capacity");
-        check(${name}_cache_append(cache.data, CAPACITY, 1, k, v) == ${NAME}_ERROR_RANGE,
+        check(${name}_cache_append(cache.data, CAPACITY, 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
               "the cache takes no more than its capacity");
     }
     check(${name}_use_isa("no such set") == ${NAME}_ERROR_CPU, "an unknown instruction set is refused");
@@ -690,6 +838,59 @@ $ if shape.qk_norm then
 #define K_NORM (WIDE_NORM ? K_ROW : HEAD_DIM)
 
 $ end
+$ if shape.mla then
+#define NOPE_DIM ((size_t)${NAME}_MLA_NOPE_DIM)
+#define ROPE_DIM ((size_t)${NAME}_MLA_ROPE_DIM)
+#define KV_RANK ((size_t)${NAME}_MLA_KV_RANK)
+#define Q_RANK ((size_t)${NAME}_MLA_Q_RANK)
+#define B_ROW (HEADS * (NOPE_DIM + EXPANDED_V_HEAD_DIM)) /* outputs of kv_b_proj */
+
+/* What the model lacks is NULL. Without a latent of q, q_b_proj is q_proj. */
+typedef struct matrices {
+    float *q_a_proj, *q_a_layernorm, *q_b_proj, *kv_a_proj, *kv_a_layernorm, *kv_b_proj, *o_proj;
+    float *q_a_bias, *kv_a_bias, *o_bias;
+} matrices;
+
+/* A power of two that makes outputs about as large as so many inputs. */
+static float scale_of(size_t inputs)
+{
+    float scale = 1.5f;
+    while (scale * scale * (float)inputs > 3.0f)
+        scale *= 0.5f;
+    return scale;
+}
+
+static matrices made_weights(void)
+{
+    const size_t q_inputs = Q_RANK > 0 ? Q_RANK : D_MODEL;
+    matrices made;
+    made.q_a_proj = random_floats(Q_RANK * D_MODEL, scale_of(D_MODEL), 11);
+    made.q_a_layernorm = random_floats(Q_RANK, 2.0f, 12);
+    made.q_b_proj = random_floats(EXPANDED_Q_ROW * q_inputs, scale_of(q_inputs), 13);
+    made.kv_a_proj = random_floats(K_ROW * D_MODEL, scale_of(D_MODEL), 14);
+    made.kv_a_layernorm = random_floats(KV_RANK, 2.0f, 15);
+    made.kv_b_proj = random_floats(B_ROW * KV_RANK, scale_of(KV_RANK), 16);
+    made.o_proj = random_floats(EXPANDED_O_ROW * D_MODEL, scale_of(EXPANDED_O_ROW), 17);
+    made.q_a_bias = ${NAME}_QKV_BIAS ? random_floats(Q_RANK, 1.0f, 18) : NULL;
+    made.kv_a_bias = ${NAME}_QKV_BIAS ? random_floats(K_ROW, 1.0f, 19) : NULL;
+    made.o_bias = ${NAME}_O_BIAS ? random_floats(D_MODEL, 1.0f, 20) : NULL;
+    return made;
+}
+
+static void free_weights(matrices used)
+{
+    free(used.q_a_proj);
+    free(used.q_a_layernorm);
+    free(used.q_b_proj);
+    free(used.kv_a_proj);
+    free(used.kv_a_layernorm);
+    free(used.kv_b_proj);
+    free(used.o_proj);
+    free(used.q_a_bias);
+    free(used.kv_a_bias);
+    free(used.o_bias);
+}
+$ else
 typedef struct matrices {
     float *wq, *wk, *wv, *wo, *bq, *bk, *bv, *bo; /* a bias that the model lacks is NULL */
 $ if shape.qk_norm then
@@ -739,6 +940,7 @@ $ if shape.qk_norm then
     free(used.k_norm_bias);
 $ end
 }
+$ end
 
 /* y[outs] = W x + bias for one row. */
 static void reference_project(const estimate *x, size_t ins, const float *w, const float *bias,
@@ -758,18 +960,6 @@ static void reference_project(const estimate *x, size_t ins, const float *w, con
     }
 }
 $ if shape.rope then
-
-/* Natural logarithm by Newton's method. */
-static double logarithm(double x)
-{
-    double y = 0.0;
-    int n;
-    while (exponential(y) < x)
-        y += 1.0;
-    for (n = 0; n < 6; n++)
-        y += x * exponential(-y) - 1.0;
-    return y;
-}
 
 static void sine_cosine(double angle, double *sine, double *cosine)
 {
@@ -890,7 +1080,7 @@ $   end
     }
 }
 $ end
-$ if shape.qk_norm then
+$ if shape.qk_norm or shape.mla then
 
 static double square_root(double x)
 {
@@ -915,6 +1105,26 @@ static estimate norm_sum(const estimate *x, size_t count, int squares)
     return sum;
 }
 
+$   if shape.mla then
+/* RMSNorm of a latent in place. */
+static void reference_rmsnorm(estimate *x, size_t count, const float *w)
+{
+    const double n = (double)count;
+    const estimate sum = norm_sum(x, count, 1);
+    const double size = sum.value / n + ${NAME}_MLA_EPS, factor = 1.0 / square_root(size);
+    /* of the factor: half that of the sum, and the roundings of its steps */
+    const double relative = 0.25 * sum.variance / (n * size * n * size) + 3.0;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        const double scale = factor * (double)w[i];
+        x[i].variance = x[i].variance * scale * scale;
+        x[i].value *= scale;
+        x[i].variance += (relative + 3.0) * x[i].value * x[i].value;
+    }
+}
+$   end
+$ end
+$ if shape.qk_norm then
 /* The norm of one row of q or k. */
 static void reference_norm(estimate *row, size_t heads, const float *w, const float *b)
 {
@@ -969,6 +1179,9 @@ $   end
 $   if after then norm() end
 $ end
 
+$ if shape.mla then
+${mla_selftest}
+$ else
 /* Compares rows of y = layer(x), n positions from 0 on, `step` apart. */
 static void check_layer(const float *got, const float *x, const matrices *w, size_t n, size_t step,
                         const char *what)
@@ -979,6 +1192,9 @@ static void check_layer(const float *got, const float *x, const matrices *w, siz
     estimate *v = (estimate *)allocate(n * V_ROW * sizeof(estimate));
     estimate *mixed = (estimate *)allocate(O_ROW * sizeof(estimate));
     estimate *y = (estimate *)allocate(D_MODEL * sizeof(estimate));
+$ if shape.lse then
+    estimate log_sums[HEADS]; /* not an output of a layer */
+$ end
     int good = 1;
     size_t i;
     for (i = 0; i < n; i++) {
@@ -989,7 +1205,7 @@ $ prepare("k", "KV_HEADS")
     for (i = 0; i < n; i += step) {
         reference_project(in + i * D_MODEL, D_MODEL, w->wq, w->bq, Q_ROW, q + i * Q_ROW);
 $ prepare("q", "HEADS")
-        reference_row(q, k, v, i, n, n, mixed);
+        reference_row(q, k, v, i, n, n, ${shape.lse and "log_sums, " or ""}mixed);
         reference_project(mixed, O_ROW, w->wo, w->bo, D_MODEL, y);
         good = close_to(got + i * D_MODEL, y, D_MODEL) && good;
     }
@@ -1002,6 +1218,7 @@ $ prepare("q", "HEADS")
     free(y);
 }
 
+$ end
 $ local layer_reset = rope_switches and "cache_reset_for_rows" or name .. "_cache_reset"
 $ if rope_switches then
 /* Empties a cache for as many positions as the tests of the layer have. */
@@ -1026,6 +1243,28 @@ static void test_layer(void)
     size_t i, size = 0, held = 0;
 
     memset(&source, 0, sizeof source);
+$ if shape.mla then
+$   if shape.mla.q_rank then
+    source.q_a_proj = w.q_a_proj;
+    source.q_a_layernorm = w.q_a_layernorm;
+    source.q_b_proj = w.q_b_proj;
+$   else
+    source.q_proj = w.q_b_proj;
+$   end
+    source.kv_a_proj_with_mqa = w.kv_a_proj;
+    source.kv_a_layernorm = w.kv_a_layernorm;
+    source.kv_b_proj = w.kv_b_proj;
+    source.o_proj = w.o_proj;
+$   if shape.mla.q_rank and shape.qkv_bias then
+    source.q_a_proj_bias = w.q_a_bias;
+$   end
+$   if shape.qkv_bias then
+    source.kv_a_proj_bias = w.kv_a_bias;
+$   end
+$   if shape.o_bias then
+    source.o_proj_bias = w.o_bias;
+$   end
+$ else
     source.wq = w.wq;
     source.wk = w.wk;
     source.wv = w.wv;
@@ -1037,6 +1276,7 @@ $ if shape.qkv_bias then
 $ end
 $ if shape.o_bias then
     source.bo = w.bo;
+$ end
 $ end
 $ if shape.qk_norm then
     source.q_norm = w.q_norm;
@@ -1056,7 +1296,7 @@ $ end
 
     check(${name}_layer(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
           "layer without cache runs");
-    check_layer(y, x, &w, alone, alone > 64 ? alone / 5 : 1,
+    check_layer(y, x, &w, alone, alone > 64 ? alone / 5 : 1${shape.mla and ", alone" or ""},
                 "layer without cache is near the reference");
     hash(y, alone * D_MODEL);
     if (alone == rows) { /* else it would take long */
@@ -1069,7 +1309,7 @@ $ end
     check(${layer_reset}(cache.data) == 0 &&
               ${name}_layer(weights.data, cache.data, 0, rows, x, ${layer_more}y, scratch.data, NULL) == 0,
           "layer with a cache runs");
-    check_layer(y, x, &w, rows, rows > 8 ? 4 : 1, "layer with a cache is near the reference");
+    check_layer(y, x, &w, rows, rows > 8 ? 4 : 1${shape.mla and ", rows" or ""}, "layer with a cache is near the reference");
     hash(y, rows * D_MODEL);
     if (alone == rows)
         check(same(y, again, rows * D_MODEL), "layer with a cache has the bits of that without");
@@ -1081,15 +1321,24 @@ $ end
                                ${from_row(layer_extras, "held")}again + held * D_MODEL, shared.data, &backwards) == 0;
     }
     held = ${NAME}_CAUSAL ? 0 : rows - size; /* else only the last chunk saw every key */
+$ if shape.mla then
+    /* The first chunk is a prompt of its own, whose rows are of the one form; from then on all are of
+     * the other, to be repeated in single steps. */
+    check(good, "layer in chunks runs");
+    check_layer(again, x, &w, rows, 1, chunk(0, rows), "layer in chunks is near the reference");
+    hash(again, rows * D_MODEL);
+    memcpy(y, again, rows * D_MODEL * sizeof *y);
+$ else
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
           "layer in chunks has the bits of prefill");
+$ end
     good = 1;
     for (i = rows > 4 ? rows - 4 : 0; i < rows; i++)
         good = good && ${name}_layer(weights.data, cache.data, i, 1, x + i * D_MODEL,
                                ${from_row(layer_extras, "i")}again + i * D_MODEL, scratch.data, NULL) == 0;
     held = ${NAME}_CAUSAL ? 0 : rows - 1;
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
-          "layer in single steps has the bits of prefill");
+          "layer in single steps has the bits of ${shape.mla and "chunks" or "prefill"}");
 
     check(${name}_layer(weights.data, cache.data, CAPACITY, 1, x, ${layer_more}again, scratch.data, NULL) ==
               ${NAME}_ERROR_RANGE,
@@ -1145,7 +1394,7 @@ static void print_speed(void)
     int good = 1;
     do {
         start = seconds();
-        good = good && ${name}_attention(q, k, v, n, n, ${unmasked(extras)}out, scratch.data, NULL) == 0;
+        good = good && ${name}_attention(q, k${values("v")}, n, n, ${unmasked(extras)}out, scratch.data, NULL) == 0;
         once = seconds() - start;
         best = MIN(best, once);
         all += once;
@@ -1177,6 +1426,9 @@ static void test_all(void)
     const unsigned passed_before = passed;
     bits = 14695981039346656037ULL;
     worst_share = worst_error = 0.0;
+$ if shape.lse then
+    lse = floats(MAX(MOST, MIN(CAPACITY, (size_t)1024)) * HEADS);
+$ end
     check(strcmp(${name}_isa(), isa) == 0, "the forced instruction set is the one that runs");
 $ if shape.sinks then
     random_state = 20;
@@ -1192,6 +1444,9 @@ $ end
         test_cache(LONG - TAIL, LONG);
 $ if layout.cache.ring and layout.cache.positions <= 8192 then
     test_cache(ROUND - TAIL, ROUND);
+$ end
+$ if shape.lse then
+    test_merge();
 $ end
     test_errors();
 $ if shape.emit ~= "attention" then
@@ -1257,6 +1512,9 @@ int main(int argc, char **argv)
         ran++;
         if (timed)
             print_speed();
+$ if shape.lse then
+        free(lse);
+$ end
     }
     if (ran == 0) {
         isa = only != NULL ? only : "any";

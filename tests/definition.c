@@ -15,7 +15,7 @@
 #endif
 
 enum { BLOCK = 512, LANES = 16 };
-static const double LOG2_E = 1.44269504088896340736;
+static const double LOG2_E = 1.44269504088896340736, LN_2 = 0.69314718055994530942;
 
 static inline float multiply_add(bool fused, float a, float b, float c) {
     return fused ? fmaf(a, b, c) : a * b + c;
@@ -48,6 +48,25 @@ static float cap_defined(bool fused, double cap, float z) {
     return tanh * (float)(cap * LOG2_E);
 }
 
+/* ln x for x >= 0 */
+static float ln_defined(bool fused, float x) {
+    if (!(x > 0 && x <= FLT_MAX))
+        return x == 0 ? -INFINITY : x;
+    int n;
+    float f = frexpf(x, &n);
+    if (f < 0x1.6a09e6p-1F) { /* sqrt(1/2) */
+        f *= 2;
+        n--;
+    }
+    const float t = (f - 1) / (f + 1), square = t * t;
+    float series = 2 / 9.0F;
+    series = multiply_add(fused, series, square, 2 / 7.0F);
+    series = multiply_add(fused, series, square, 2 / 5.0F);
+    series = multiply_add(fused, series, square, 2 / 3.0F);
+    series = multiply_add(fused, series, t * square, t + t);
+    return multiply_add(fused, (float)n, (float)LN_2, series);
+}
+
 static FAST_FMA float dot(bool fused, const float *a, const float *b, size_t count) {
     float sum = 0;
     for (size_t i = 0; i < count; i++)
@@ -71,7 +90,7 @@ static float folded(float sums[LANES]) {
  * position every k_step and v_step floats. */
 static void attend_row(const struct kernel *kernel, const struct extras *extras, size_t head,
                        const float *q, const float *k, size_t k_step, const float *v, size_t v_step,
-                       const struct view *view, float *out) {
+                       const struct view *view, float *out, float *lse) {
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
     const bool fused = is_fused(kernel), biased = kernel->alibi || kernel->mask_bias;
     const double unit = kernel->softcap > 0 ? 2 / kernel->softcap : 1;
@@ -120,9 +139,11 @@ static void attend_row(const struct kernel *kernel, const struct extras *extras,
         for (size_t i = 0; i < LANES; i++)
             l[i] = multiply_add(fused, l[i], a, sums[i]);
     }
+    const float sum = folded(l), r = 1.0F / sum;
+    if (lse)
+        *lse = multiply_add(fused, m, (float)LN_2, ln_defined(fused, sum));
     if (!view_sees_any(view, head))
         return; /* zeros */
-    const float r = 1.0F / folded(l);
     for (size_t d = 0; d < v_dim; d++)
         out[d] = multiply_add(fused, out[d], r, 0.0F);
 }
@@ -135,7 +156,34 @@ void definition_attention(const struct kernel *kernel, const float *q, const flo
     for (size_t row = 0; row < rows * heads; row++) {
         const size_t kv_head = row % heads * kv_heads / heads;
         attend_row(kernel, extras, row % heads, q + row * dim, k + kv_head * dim, kv_heads * dim,
-                   v + kv_head * v_dim, kv_heads * v_dim, &views[row / heads], out + row * v_dim);
+                   v + kv_head * v_dim, kv_heads * v_dim, &views[row / heads], out + row * v_dim,
+                   extras->lse ? extras->lse + row : NULL);
+    }
+}
+
+void definition_merge(const struct kernel *kernel, float *out, float *lse, const float *other,
+                      const float *other_lse, size_t n) {
+    const size_t dim = kernel->v_head_dim;
+    const bool fused = is_fused(kernel);
+    for (size_t row = 0; row < n * kernel->heads; row++, out += dim, other += dim) {
+        const float a = lse[row], b = other_lse[row];
+        if (b == -INFINITY)
+            continue;
+        if (a == -INFINITY) {
+            memcpy(out, other, dim * sizeof *out);
+            lse[row] = b;
+            continue;
+        }
+        const bool swapped = b > a;
+        const float most = swapped ? b : a, below = (swapped ? a : b) - most;
+        const float e = exp2_defined(fused, kernel->alibi, below * (float)LOG2_E), sum = 1.0F + e;
+        const float more = 1.0F / sum, less = e / sum;
+        for (size_t d = 0; d < dim; d++) {
+            const float greater = swapped ? other[d] : out[d];
+            const float lesser = swapped ? out[d] : other[d];
+            out[d] = multiply_add(fused, lesser, less, greater * more);
+        }
+        lse[row] = most + ln_defined(fused, sum);
     }
 }
 

@@ -24,11 +24,15 @@ struct pool {
                 size_t count);
 };
 
-enum { ARRAYS = 13 };
-struct weights { /* what the kernel lacks is NULL */
+enum { ARRAYS = 14 };
+/* What the kernel lacks is NULL. With mla: wq q_proj or q_b_proj, wk kv_a_proj_with_mqa, wv
+ * kv_b_proj, wo o_proj, wq_a q_a_proj; bq and bk the biases of q_a_proj and kv_a_proj_with_mqa;
+ * q_norm and k_norm the layernorms of the latents. */
+struct weights {
     const float *wq, *wk, *wv, *wo, *bq, *bk, *bv, *bo, *q_norm, *k_norm, *q_norm_bias,
         *k_norm_bias;
     const float *sinks; /* [heads] */
+    const float *wq_a;
 };
 
 /* What the calls of some kernels take besides, by the names of gen/arguments.lua; a layer takes
@@ -40,6 +44,7 @@ struct extras {
     const float *bias; /* [n_q][bias_stride], or so for each head, or NULL */
     size_t bias_stride, bias_head_stride;
     size_t first_key, end_key; /* the range of keys that are visible at all */
+    float *lse;                /* an output, [queries][heads], or NULL */
 };
 
 /* How a kernel scales its rotary angles, by the header's macros: numbers that the type lacks are 0.
@@ -58,6 +63,14 @@ struct qk_norm {
     double eps;
 };
 
+/* Keys and values from a latent, by the header's macros. head_dim, v_head_dim and kv_heads of such
+ * a kernel are those of its attention on the latent, whose values are the first channels of the
+ * keys: `v` is NULL, or says that once more. */
+struct mla {
+    size_t kv_rank, q_rank, nope_dim, rope_dim, v_head_dim, expand; /* q_rank 0: none */
+    double eps;
+};
+
 struct kernel {
     const char *name, *isas, *unfused; /* ids, separated by spaces: all, and those without fma */
     size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim, rope_offset;
@@ -68,7 +81,9 @@ struct kernel {
     const struct qk_norm *qk_norm;                                  /* NULL: none */
     bool key_range;                                                 /* calls take one */
     bool masked, mask_bias, mask_heads; /* takes a mask; biases; of each head */
-    bool exact, causal, sinks, alibi, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
+    const struct mla *mla;              /* NULL: none */
+    bool exact, causal, sinks, lse, alibi, has_layer, qkv_bias, o_bias, weights_in_out,
+        rope_interleaved;
     size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;
     size_t (*scratch_bytes)(size_t threads),
         (*cache_scratch_bytes)(size_t threads); /* 0: no pool */
@@ -82,6 +97,8 @@ struct kernel {
     int (*cache_attention)(const void *cache, size_t pos, size_t n, const float *q,
                            const struct extras *extras, float *out, void *scratch,
                            const struct pool *pool);
+    int (*merge)(float *out, float *lse, const float *other, const float *other_lse,
+                 size_t n);                                           /* NULL without lse */
     int (*pack_weights)(const struct weights *source, void *weights); /* NULL without a layer */
     int (*layer)(const void *weights, void *cache, size_t pos, size_t n, const float *x,
                  const struct extras *extras, float *y, void *scratch,

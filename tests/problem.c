@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "definition.h"
+#include "mla.h"
 #include "pool.h"
 #include "remote.h"
 
@@ -68,6 +69,9 @@ size_t attention_work(const struct kernel *kernel, size_t n, size_t rows) {
 
 size_t layer_work(const struct kernel *kernel, size_t n, size_t rows) {
     const size_t q_and_out = kernel->heads * (kernel->head_dim + kernel->v_head_dim);
+    if (kernel->mla) /* the reference computes both forms, and k and v of all keys */
+        return rows * kernel->parameters + n * mla_expansion(kernel) +
+               2 * attention_work(kernel, n, rows);
     return rows * kernel->d_model * (q_and_out + kv_width(kernel)) +
            attention_work(kernel, n, rows);
 }
@@ -192,6 +196,10 @@ struct problem unmasked_problem(const struct kernel *kernel, size_t n, size_t ro
         for (size_t i = 0; i < k_size; i += kernel->head_dim)
             made.k[i] = 10.0F * (float)i / (float)k_size - 5.0F;
     }
+    if (kernel->mla)
+        for (size_t i = 0; i < n; i++)
+            memcpy(made.v + i * kernel->v_head_dim, made.k + i * kernel->head_dim,
+                   kernel->v_head_dim * sizeof *made.v);
     return made;
 }
 
@@ -217,59 +225,56 @@ float *random_sinks(const struct kernel *kernel) {
     return made;
 }
 
-struct weights zero_weights(const struct kernel *kernel) {
+void weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAYS]) {
     const size_t inputs = kernel->d_model, q = kernel->heads * kernel->head_dim;
     const size_t k = kernel->kv_heads * kernel->head_dim;
     const size_t v = kernel->kv_heads * kernel->v_head_dim;
+    const size_t mixed = kernel->heads * kernel->v_head_dim;
+    const size_t q_norm = norm_size(kernel, kernel->heads);
+    const size_t k_norm = norm_size(kernel, kernel->kv_heads);
+    const bool norm_bias = kernel->qk_norm && kernel->qk_norm->bias;
+    const struct array_size all[ARRAYS] = {{q * inputs, inputs},
+                                           {k * inputs, inputs},
+                                           {v * inputs, inputs},
+                                           {mixed * inputs, mixed},
+                                           {kernel->qkv_bias ? q : 0, 3},
+                                           {kernel->qkv_bias ? k : 0, 3},
+                                           {kernel->qkv_bias ? v : 0, 3},
+                                           {kernel->o_bias ? inputs : 0, 3},
+                                           {q_norm, 1},
+                                           {k_norm, 1},
+                                           {norm_bias ? q_norm : 0, 3},
+                                           {norm_bias ? k_norm : 0, 3},
+                                           {kernel->sinks ? kernel->heads : 0, 1},
+                                           {0, 1}};
+    if (kernel->mla)
+        mla_weight_sizes(kernel, sizes);
+    else
+        memcpy(sizes, all, sizeof all);
+}
+
+struct weights zero_weights(const struct kernel *kernel) {
     struct weights made = {0};
-    made.wq = make(q * inputs, sizeof(float));
-    made.wk = make(k * inputs, sizeof(float));
-    made.wv = make(v * inputs, sizeof(float));
-    made.wo = make(kernel->heads * kernel->v_head_dim * inputs, sizeof(float));
-    if (kernel->qkv_bias) {
-        made.bq = make(q, sizeof(float));
-        made.bk = make(k, sizeof(float));
-        made.bv = make(v, sizeof(float));
-    }
-    if (kernel->o_bias)
-        made.bo = make(inputs, sizeof(float));
-    if (kernel->qk_norm) {
-        made.q_norm = make(norm_size(kernel, kernel->heads), sizeof(float));
-        made.k_norm = make(norm_size(kernel, kernel->kv_heads), sizeof(float));
-    }
-    if (kernel->qk_norm && kernel->qk_norm->bias) {
-        made.q_norm_bias = make(norm_size(kernel, kernel->heads), sizeof(float));
-        made.k_norm_bias = make(norm_size(kernel, kernel->kv_heads), sizeof(float));
-    }
+    struct array_size sizes[ARRAYS];
+    weight_sizes(kernel, sizes);
+    for (size_t i = 0; i < ARRAYS; i++)
+        if (sizes[i].count)
+            ((const float **)&made)[i] = make(sizes[i].count, sizeof(float));
+    free((float *)made.sinks);
     made.sinks = random_sinks(kernel);
     return made;
 }
 
 struct weights random_weights(const struct kernel *kernel, uint32_t seed) {
     const struct weights made = zero_weights(kernel);
-    const size_t inputs = kernel->d_model, q = kernel->heads * kernel->head_dim;
-    const size_t k = kernel->kv_heads * kernel->head_dim;
-    const size_t v = kernel->kv_heads * kernel->v_head_dim;
-    const size_t mixed = kernel->heads * kernel->v_head_dim;
-    const struct {
-        const float *to;
-        size_t count, inputs;
-    } all[] = {{made.wq, q * inputs, inputs},
-               {made.wk, k * inputs, inputs},
-               {made.wv, v * inputs, inputs},
-               {made.wo, mixed * inputs, mixed},
-               {made.bq, q, 3},
-               {made.bk, k, 3},
-               {made.bv, v, 3},
-               {made.bo, inputs, 3},
-               {made.q_norm, norm_size(kernel, kernel->heads), 1},
-               {made.k_norm, norm_size(kernel, kernel->kv_heads), 1},
-               {made.q_norm_bias, norm_size(kernel, kernel->heads), 3},
-               {made.k_norm_bias, norm_size(kernel, kernel->kv_heads), 3}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].to)
-            fill_mixed((float *)all[i].to, all[i].count, seed + (uint32_t)i,
-                       sqrtf(3.0F / (float)all[i].inputs));
+    struct array_size sizes[ARRAYS];
+    weight_sizes(kernel, sizes);
+    for (size_t i = 0; i < ARRAYS; i++) {
+        float *const array = ((float *const *)&made)[i];
+        if (array && array != made.sinks)
+            fill_mixed(array, sizes[i].count, seed + (uint32_t)i,
+                       sqrtf(3.0F / (float)sizes[i].inputs));
+    }
     return made;
 }
 
@@ -407,6 +412,8 @@ struct extras extras_from(const struct problem *problem, size_t row) {
         made.mask += row * made.mask_stride;
     if (made.bias)
         made.bias += row * made.bias_stride;
+    if (made.lse)
+        made.lse += row * problem->kernel->heads;
     return made;
 }
 
@@ -513,8 +520,12 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
         const size_t end = smaller(i + chunk, problem->rows), inner = guard_mark();
         float *q = input(way, problem->q + i * q_width, (end - i) * q_width, way->in_place);
         float *result = output(way, q, (end - i) * out_width);
+        const size_t sums = (end - i) * kernel->heads;
         const size_t keys = kernel->causal ? before + end : problem->n;
-        const struct extras extras = call_extras(problem, way, i, end, keys);
+        struct extras extras = call_extras(problem, way, i, end, keys);
+        float *const lse = problem->extras.lse;
+        if (lse)
+            extras.lse = guard_new(sums * sizeof *out, way->place);
         if (way->cache) {
             const size_t needed = smaller(problem->n, before + end + ahead);
             for (size_t step; held < needed; held += step) {
@@ -532,6 +543,8 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
                 kernel->attention(q, k, v, end - i, keys, &extras, result, scratch_memory, given));
         }
         memcpy(out + i * out_width, result, (end - i) * out_width * sizeof *out);
+        if (lse)
+            memcpy(lse + i * kernel->heads, extras.lse, sums * sizeof *out);
         guard_release(inner);
     }
     guard_release(mark);
@@ -572,7 +585,7 @@ struct view view_at(const struct kernel *kernel, ptrdiff_t position, size_t held
     if (right && end < (ptrdiff_t)held)
         view.end = end > 0 ? (size_t)end : 0;
     if (kernel->window && first + 1 > 0)
-        view.first = (size_t)(first + 1);
+        view.first = smaller((size_t)(first + 1), view.end);
     return view;
 }
 
@@ -616,7 +629,7 @@ static struct bounded *loaded(const float *from, size_t count) {
 }
 
 void attention_reference(const struct problem *problem, const struct view *views,
-                         struct bounded *out) {
+                         struct bounded *out, struct bounded *lse) {
     const struct kernel *kernel = problem->kernel;
     const size_t q_width = kernel->heads * kernel->head_dim;
     const size_t unchecked = problem->rows - problem->checked;
@@ -625,7 +638,7 @@ void attention_reference(const struct problem *problem, const struct view *views
     struct bounded *v = loaded(problem->v, problem->n * kernel->kv_heads * kernel->v_head_dim);
     struct view *right = visible(problem, 0);
     reference_attention(kernel, q, k, v, problem->checked, &problem->extras, views ? views : right,
-                        out);
+                        out, lse);
     free(q);
     free(k);
     free(v);
@@ -641,14 +654,25 @@ void attention_bits(const struct problem *problem, float *out) {
     free(views);
 }
 
-#define NAME layer_reference
+#define NAME plain_layer_reference
+#define LAYER static
 #define NUMBER struct bounded
 #define LOAD reference_load
 #define PROJECT reference_project
 #define ROTATE reference_rope
 #define NORM reference_norm
-#define ATTENTION reference_attention
+#define ATTENTION(...) reference_attention(__VA_ARGS__, NULL)
 #include "layer.inc"
+
+void layer_reference(const struct problem *problem, size_t chunk, struct bounded *y) {
+    if (!problem->kernel->mla) {
+        plain_layer_reference(problem, chunk, y);
+        return;
+    }
+    struct view *views = visible(problem, chunk);
+    mla_reference(problem, chunk, views, y);
+    free(views);
+}
 
 static void copy(const float *from, size_t count, float *to) {
     if (count)
@@ -662,6 +686,7 @@ static void no_rope(const struct kernel *kernel, float *x, size_t heads, size_t 
 }
 
 #define NAME layer_bits
+#define LAYER
 #define NUMBER float
 #define LOAD copy
 #define PROJECT definition_project

@@ -76,6 +76,12 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
 /* Weights of the norm of q or k, which has so many heads. */
 size_t norm_size(const struct kernel *kernel, size_t heads);
 
+/* Floats of each array of the kernel's weights, in the order of the struct; 0: it lacks it. */
+struct array_size {
+    size_t count, inputs; /* so many inputs that are summed make an output */
+};
+void weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAYS]);
+
 /* Source weights as the kernel takes them: outputs are about as large as inputs. */
 struct weights random_weights(const struct kernel *kernel, uint32_t seed);
 /* The same, all zeros, biases too: tests set single elements with `at`. */
@@ -132,11 +138,12 @@ bool is_ring(const struct kernel *kernel);
 bool knows_positions(const struct kernel *kernel);
 
 /* What must come out for the checked rows: by the reference, and to the bit. `views`: what
- * each row sees, NULL as it should be. A layer that isn't
- * causal shows each row what its call's chunk brings; `chunk` as in struct way. No layer_bits with
- * rope: its angles are not part of the definition. */
+ * each row sees, NULL as it should be. `lse`, NULL: not wanted; the bits of it go where the
+ * problem's own should, as those of `attend` do for all rows. A layer that isn't causal shows each
+ * row what its call's chunk brings; `chunk` as in struct way. No layer_bits with rope: its angles
+ * are not part of the definition. */
 void attention_reference(const struct problem *problem, const struct view *views,
-                         struct bounded *out);
+                         struct bounded *out, struct bounded *lse);
 void attention_bits(const struct problem *problem, float *out);
 void layer_reference(const struct problem *problem, size_t chunk, struct bounded *y);
 void layer_bits(const struct problem *problem, size_t chunk, float *y);

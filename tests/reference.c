@@ -95,9 +95,9 @@ bool view_sees_any(const struct view *view, size_t head) {
     return false;
 }
 
-/* The weights of one row before the division, the largest 1, from its scores p[first .. end - 1].
- * A hidden key's is -infinity; its weight is 0. */
-static void soften(const struct kernel *kernel, struct bounded *p, size_t first, size_t end) {
+/* The weights of one row before the division, the largest 1, from its scores p[first .. end - 1];
+ * the greatest of these. A hidden key's is -infinity; its weight is 0. */
+static double soften(const struct kernel *kernel, struct bounded *p, size_t first, size_t end) {
     const double least = kernel->alibi || kernel->mask_bias ? TINY_P_BIASED : TINY_P;
     double most = -DBL_MAX;
     for (size_t j = first; j < end; j++)
@@ -114,12 +114,25 @@ static void soften(const struct kernel *kernel, struct bounded *p, size_t first,
         p[j].value = exp2(-below);
         p[j].squares = square(p[j].value) * (square(LN_2) * exponent + scaling) + square(least);
     }
+    return most;
+}
+
+/* ln of the sum of the weights, of scores whose greatest is `most`: the errors that all scores
+ * share are in the weights' already. The logarithm is good to 4 u, and `most` times ln 2 rounds
+ * once, like the sum. */
+static struct bounded log_sum(double most, struct bounded total) {
+    if (total.value <= 0)
+        return (struct bounded){-INFINITY, 0};
+    const double logarithm = log(total.value), shift = most * LN_2;
+    return rounded(
+        shift + logarithm,
+        total.squares / square(total.value) + square(4 * U * logarithm) + square(U * shift), 1);
 }
 
 void reference_attention(const struct kernel *kernel, const struct bounded *q,
                          const struct bounded *k, const struct bounded *v, size_t rows,
-                         const struct extras *extras, const struct view *views,
-                         struct bounded *out) {
+                         const struct extras *extras, const struct view *views, struct bounded *out,
+                         struct bounded *lse) {
     const size_t heads = kernel->heads, kv_heads = kernel->kv_heads;
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
     const double unit = kernel->softcap > 0 ? LOG2_E * 2 / kernel->softcap : LOG2_E;
@@ -162,7 +175,7 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
         struct bounded *sink = &p[end]; /* a score of its own, without a value */
         if (kernel->sinks)
             *sink = rounded((double)extras->sinks[head] * LOG2_E, 0, 2);
-        soften(kernel, p, first, kernel->sinks ? end + 1 : end);
+        const double most = soften(kernel, p, first, kernel->sinks ? end + 1 : end);
 
         struct bounded total = {0, 0};
         if (kernel->sinks) { /* every block scales it */
@@ -185,6 +198,8 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
         }
         const size_t blocks = end / BLOCK - first / BLOCK + 1;
         total = rounded(total.value, total.squares, 36 + (double)blocks);
+        if (lse)
+            *lse++ = log_sum(most, total);
         for (size_t d = 0; d < v_dim; d++) {
             out[d] = (struct bounded){0, 0}; /* a row that sees no key */
             if (!view_sees_any(view, head))
@@ -339,6 +354,12 @@ void reference_norm(const struct kernel *kernel, const float *w, const float *bi
         norm_vector(norm, w + own, bias ? bias + own : NULL, product_error(kernel), x + first,
                     width);
     }
+}
+
+void reference_rmsnorm(const struct kernel *kernel, const float *w, double eps, struct bounded *x,
+                       size_t count) {
+    const struct qk_norm norm = {.eps = eps};
+    norm_vector(&norm, w, NULL, product_error(kernel), x, count);
 }
 
 double reference_bound(struct bounded number) { return 8 * sqrt(number.squares); }

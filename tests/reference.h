@@ -23,11 +23,11 @@ bool view_sees_any(const struct view *view, size_t head);
 
 /* q [rows][heads][head_dim], k [..][kv_heads][head_dim], v [..][kv_heads][v_head_dim]; row i sees
  * the keys of views[i]. `extras` as the kernel takes them, but for the masks, which the views have.
- * out [rows][heads][v_head_dim]. */
+ * out [rows][heads][v_head_dim], lse [rows][heads] or NULL. */
 void reference_attention(const struct kernel *kernel, const struct bounded *q,
                          const struct bounded *k, const struct bounded *v, size_t rows,
-                         const struct extras *extras, const struct view *views,
-                         struct bounded *out);
+                         const struct extras *extras, const struct view *views, struct bounded *out,
+                         struct bounded *lse);
 
 /* The slope of ALiBi of a head: by the paper for a power of two of heads, and for the others every
  * second one of twice as many. */
@@ -48,6 +48,10 @@ void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads
  * model has them (the latter NULL without); nothing without a norm. */
 void reference_norm(const struct kernel *kernel, const float *w, const float *bias,
                     struct bounded *x, size_t heads);
+
+/* RMSNorm of `count` numbers in place. */
+void reference_rmsnorm(const struct kernel *kernel, const float *w, double eps, struct bounded *x,
+                       size_t count);
 
 /* What `count` floats are worth against the reference. */
 struct verdict {

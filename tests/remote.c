@@ -280,11 +280,13 @@ static size_t cache_scratch_bytes(size_t threads) {
 }
 
 /* The numbers that stand for `extras`, as the runner's get_extras takes them. */
-enum { EXTRAS = 8 };
-static void name_extras(const struct extras *extras, size_t rows, size_t keys,
+enum { EXTRAS = 9 };
+static void name_extras(const struct extras *extras, size_t queries, size_t keys,
                         uint64_t numbers[EXTRAS]) {
     const size_t most = described.capacity, heads = described.mask_heads ? described.heads : 1;
-    const size_t before = rows == 0 ? 0 : rows < most ? rows - 1 : most - 1; /* the last row */
+    const size_t before = queries == 0     ? 0
+                          : queries < most ? queries - 1
+                                           : most - 1; /* the last row */
     const size_t width = keys < most ? keys : most;
     const size_t biases = (heads - 1) * extras->bias_head_stride + before * extras->bias_stride;
     numbers[0] = pointer(FLOATS, extras->sinks, described.heads * sizeof(float), true);
@@ -295,6 +297,7 @@ static void name_extras(const struct extras *extras, size_t rows, size_t keys,
     numbers[5] = extras->bias_head_stride;
     numbers[6] = extras->first_key;
     numbers[7] = extras->end_key;
+    numbers[8] = rows(extras->lse, queries, described.heads, false);
 }
 
 static void put_numbers(const uint64_t *numbers, size_t count) {
@@ -380,28 +383,29 @@ static int cache_attention(const void *cache, size_t pos, size_t n, const float 
     return status;
 }
 
-static int pack_weights(const struct weights *source, void *weights) {
-    static const struct weights none;
-    const struct weights *given = source ? source : &none;
-    const size_t inputs = described.d_model * sizeof(float);
-    const size_t q_norm = norm_size(&described, described.heads) * sizeof(float);
-    const size_t k_norm = norm_size(&described, described.kv_heads) * sizeof(float);
+static int merge(float *out, float *lse, const float *other, const float *other_lse, size_t n) {
     pthread_mutex_lock(&turn);
     const uint64_t pointers[] = {
-        pointer(FLOATS, given->wq, q_width() * inputs, true),
-        pointer(FLOATS, given->wk, k_width() * inputs, true),
-        pointer(FLOATS, given->wv, v_width() * inputs, true),
-        pointer(FLOATS, given->wo, out_width() * inputs, true),
-        pointer(FLOATS, given->bq, q_width() * sizeof(float), true),
-        pointer(FLOATS, given->bk, k_width() * sizeof(float), true),
-        pointer(FLOATS, given->bv, v_width() * sizeof(float), true),
-        pointer(FLOATS, given->bo, inputs, true),
-        pointer(FLOATS, given->q_norm, q_norm, true),
-        pointer(FLOATS, given->k_norm, k_norm, true),
-        pointer(FLOATS, given->q_norm_bias, q_norm, true),
-        pointer(FLOATS, given->k_norm_bias, k_norm, true),
-        pointer(FLOATS, given->sinks, described.heads * sizeof(float), true),
-        pointer(MEMORY, weights, described.weights_bytes, false)};
+        rows(out, n, out_width(), false), rows(lse, n, described.heads, false),
+        rows(other, n, out_width(), true), rows(other_lse, n, described.heads, true)};
+    put_buffers(MERGE);
+    put_numbers(pointers, 4);
+    put_number(to, n);
+    const int status = get_status();
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
+static int pack_weights(const struct weights *source, void *weights) {
+    static const struct weights none;
+    const float *const *arrays = (const float *const *)(source ? source : &none);
+    struct array_size sizes[ARRAYS];
+    uint64_t pointers[ARRAYS + 1];
+    weight_sizes(&described, sizes);
+    pthread_mutex_lock(&turn);
+    for (size_t i = 0; i < ARRAYS; i++)
+        pointers[i] = pointer(FLOATS, arrays[i], sizes[i].count * sizeof(float), true);
+    pointers[ARRAYS] = pointer(MEMORY, weights, described.weights_bytes, false);
     put_buffers(PACK_WEIGHTS);
     put_numbers(pointers, ARRAYS);
     put_number(to, source != NULL);
@@ -476,11 +480,13 @@ static void get_description(void) {
         &described.cache_positions, &described.chunk};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         *sizes[i] = get_number(from);
-    bool *const flags[] = {&described.key_range,       &described.masked, &described.mask_bias,
-                           &described.mask_heads,      &described.exact,  &described.causal,
-                           &described.sinks,           &described.alibi,  &described.has_layer,
-                           &described.qkv_bias,        &described.o_bias, &described.weights_in_out,
-                           &described.rope_interleaved};
+    bool *const flags[] = {&described.key_range,      &described.masked,
+                           &described.mask_bias,      &described.mask_heads,
+                           &described.exact,          &described.causal,
+                           &described.sinks,          &described.lse,
+                           &described.alibi,          &described.has_layer,
+                           &described.qkv_bias,       &described.o_bias,
+                           &described.weights_in_out, &described.rope_interleaved};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         *flags[i] = get_number(from) != 0;
     size_t *const costs[] = {&described.align,         &described.cache_bytes,
@@ -494,6 +500,7 @@ static void get_description(void) {
     described.cache_reset = cache_reset;
     described.cache_append = cache_append;
     described.cache_attention = cache_attention;
+    described.merge = described.lse ? merge : NULL;
     described.pack_weights = described.has_layer ? pack_weights : NULL;
     described.layer = described.has_layer ? layer : NULL;
     described.isa = isa;
@@ -530,6 +537,7 @@ static void take_numbers(const struct kernel *twin) {
     described.rope_offset = twin->rope_offset;
     described.scaling = twin->scaling;
     described.qk_norm = twin->qk_norm;
+    described.mla = twin->mla;
     described.cache_reset_long = twin->cache_reset_long ? cache_reset_long : NULL;
 }
 

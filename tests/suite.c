@@ -55,7 +55,9 @@ const char *cpu_lacks(const char *isa) {
 
 bool has_layer(const struct kernel *kernel) { return kernel->has_layer; }
 bool has_rope(const struct kernel *kernel) { return kernel->has_layer && kernel->rotary_dim; }
-bool has_bare_rope(const struct kernel *kernel) { return has_rope(kernel) && !kernel->qk_norm; }
+bool has_bare_rope(const struct kernel *kernel) {
+    return has_rope(kernel) && !kernel->qk_norm && !kernel->mla;
+}
 bool switches(const struct kernel *kernel) { return kernel->cache_reset_long != NULL; }
 
 /* key_in_cache of problem.h can look at them. */

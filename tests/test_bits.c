@@ -78,7 +78,9 @@ EACH(target, bits, layer, has_layer) {
         for (const struct way *way = ways; way < ways + way_count; way++) {
             if (!layer_fits(&problem, way) || (!spend(&budget, cost(kernel, rows * each)) && any))
                 continue;
-            const size_t needed = kernel->causal || way->chunk >= rows ? 0 : way->chunk;
+            /* with mla, the first rows of a prompt are of another form than all others */
+            const bool alike = kernel->causal && !(kernel->mla && rows == n);
+            const size_t needed = alike || way->chunk >= rows ? 0 : way->chunk;
             if (chunk != needed)
                 expected_layer(&problem, target, chunk = needed, want);
             run_layer(&problem, way, y);

@@ -201,7 +201,7 @@ EACH(kernel, checker, attention_faults, NULL) {
         const size_t size = attention_size(&open, rows);
         struct bounded *want = make(size, sizeof *want), *bad = make(size, sizeof *bad);
         float *got = make(size, sizeof *got);
-        attention_reference(&open, NULL, want);
+        attention_reference(&open, NULL, want, NULL);
         attention_bits(&open, got);
         cr_assert(reference_check(got, want, size).good, "%s: the definition is refused",
                   kernel->name);
@@ -214,8 +214,8 @@ EACH(kernel, checker, attention_faults, NULL) {
             fault.problem.kernel = &fault.kernel;
             if (!faults[i].spoil(&fault))
                 continue;
-            attention_reference(&problem, NULL, want);
-            attention_reference(&fault.problem, views, bad);
+            attention_reference(&problem, NULL, want, NULL);
+            attention_reference(&fault.problem, views, bad, NULL);
             expect_caught(faults[i].name, &problem, bad, want, size);
         }
     }

@@ -149,7 +149,8 @@ EACH(target, contract, null_pointers, NULL) {
     set_scene(&scene, selected(target));
     BAD(ATTENTION, ERROR_NULL, q, NULL);
     BAD(ATTENTION, ERROR_NULL, k, NULL);
-    BAD(ATTENTION, ERROR_NULL, v, NULL);
+    if (!scene.kernel->mla)
+        BAD(ATTENTION, ERROR_NULL, v, NULL);
     if (scene.kernel->sinks) {
         BAD(ATTENTION, ERROR_NULL, extras.sinks, NULL);
         BAD(CACHE_ATTENTION, ERROR_NULL, extras.sinks, NULL);
@@ -157,7 +158,8 @@ EACH(target, contract, null_pointers, NULL) {
     BAD(RESET, ERROR_NULL, cache, NULL);
     BAD(APPEND, ERROR_NULL, cache, NULL);
     BAD(APPEND, ERROR_NULL, k, NULL);
-    BAD(APPEND, ERROR_NULL, v, NULL);
+    if (!scene.kernel->mla)
+        BAD(APPEND, ERROR_NULL, v, NULL);
     BAD(CACHE_ATTENTION, ERROR_NULL, cache, NULL);
     BAD(CACHE_ATTENTION, ERROR_NULL, q, NULL);
     for (enum function i = 0; i < FUNCTIONS; i++) {
@@ -197,13 +199,17 @@ EACH(target, contract, ranges, NULL) {
     set_scene(&scene, selected(target));
     const size_t capacity = scene.kernel->capacity, held = scene.held, next = scene.next;
     const struct pool none = reversed_pool(0), crowd = reversed_pool(scene.kernel->max_threads + 1);
+    /* queries may stand where other caches hold the keys */
+    const enum function beyond = scene.kernel->lse ? CACHE_ATTENTION : FUNCTIONS;
     for (enum function i = 0; i < RESET; i++) {
         BAD(i, ERROR_RANGE, n, capacity + 1);
         BAD(i, ERROR_RANGE, n, SIZE_MAX);
         BAD(i, ERROR_RANGE, n, SIZE_MAX / 2 + 1);
-        if (i != ATTENTION) {
+        if (i != ATTENTION && i != beyond) {
             BAD(i, ERROR_RANGE, pos, held + 1); /* a gap, or past what is held */
             BAD(i, ERROR_RANGE, pos, capacity);
+        }
+        if (i != ATTENTION) {
             BAD(i, ERROR_RANGE, pos, 0x7fffffff);
             BAD(i, ERROR_RANGE, pos, SIZE_MAX); /* pos + n wraps */
         }
@@ -219,7 +225,8 @@ EACH(target, contract, ranges, NULL) {
         BAD(ATTENTION, ERROR_RANGE, n_kv, capacity - 1);
         BAD(LAYER_ALONE, ERROR_RANGE, n, capacity - 1);
     }
-    BAD(CACHE_ATTENTION, ERROR_RANGE, n, held + 1);
+    if (!scene.kernel->lse)
+        BAD(CACHE_ATTENTION, ERROR_RANGE, n, held + 1);
     for (enum function i = 0; i < RESET; i++) {
         /* a row of a mask has to hold all keys */
         const size_t keys = i == CACHE_ATTENTION ? held
@@ -258,12 +265,14 @@ EACH(target, contract, cache_length, NULL) {
     accepted(&scene, CACHE_ATTENTION, &last, "as many as before");
     add.n = 1;
     accepted(&scene, APPEND, &add, "back to 2");
-    refused(&scene, CACHE_ATTENTION, &last, ERROR_RANGE, "a position that is forgotten");
+    if (!scene.kernel->lse)
+        refused(&scene, CACHE_ATTENTION, &last, ERROR_RANGE, "a position that is forgotten");
     last.pos = 2;
     accepted(&scene, CACHE_ATTENTION, &last, "the last position after going back");
     accepted(&scene, RESET, &add, "again");
     last.pos = 0;
-    refused(&scene, CACHE_ATTENTION, &last, ERROR_RANGE, "empty");
+    if (!scene.kernel->lse)
+        refused(&scene, CACHE_ATTENTION, &last, ERROR_RANGE, "empty");
 }
 
 /* A full cache takes no more, from any call that would add. */
@@ -446,22 +455,18 @@ EACH(kernel, contract, no_isa_runs, nothing_runs) {
 
 EACH(kernel, contract, sizes, NULL) {
     const struct kernel *kernel = kernels[target->kernel];
-    const size_t q = kernel->heads * kernel->head_dim, mixed = kernel->heads * kernel->v_head_dim;
     const size_t k = kernel->kv_heads * kernel->head_dim;
-    const size_t v = kernel->kv_heads * kernel->v_head_dim;
-    size_t parameters = kernel->d_model * (q + k + v + mixed);
-    if (kernel->qkv_bias)
-        parameters += q + k + v;
-    if (kernel->o_bias)
-        parameters += kernel->d_model;
-    if (kernel->qk_norm)
-        parameters += (kernel->qk_norm->bias ? 2 : 1) *
-                      (norm_size(kernel, kernel->heads) + norm_size(kernel, kernel->kv_heads));
-    if (kernel->sinks)
-        parameters += kernel->heads;
+    const size_t v = kernel->mla ? 0 : kernel->kv_heads * kernel->v_head_dim; /* none of its own */
+    struct array_size sizes[ARRAYS];
+    size_t parameters = 0;
+    weight_sizes(kernel, sizes);
+    for (size_t i = 0; i < ARRAYS; i++)
+        parameters += sizes[i].count;
     cr_assert_eq(kernel->parameters, kernel->has_layer ? parameters : 0);
     cr_assert_geq(kernel->cache_bytes, kernel->cache_positions * (k + v) * sizeof(float));
     cr_assert_geq(kernel->kv_bytes_per_token, (k + v) * sizeof(float));
+    if (kernel->mla)
+        cr_assert_eq(kernel->kv_bytes_per_token, k * sizeof(float));
     if (kernel->has_layer)
         cr_assert_geq(kernel->weights_bytes, parameters * sizeof(float));
     for (size_t threads = 0; threads < kernel->max_threads; threads++) {

@@ -25,7 +25,7 @@ EACH(target, reference, attention, NULL) {
             float *out = make(size, sizeof *out);
             struct bounded *want = make(checked, sizeof *want);
             attend(&problem, plain(attention_fits(&problem, &DIRECT)), out);
-            attention_reference(&problem, NULL, want);
+            attention_reference(&problem, NULL, want, NULL);
             expect_bounded(kernel, "attention", n, out + size - checked, want, checked);
         }
     }

@@ -85,6 +85,8 @@ EACH(target, values, bad_numbers, NULL) {
             for (size_t j = 0; j < sizeof bad / sizeof *bad; j++) {
                 if (!spend(&budget, 3 * work) && s)
                     return;
+                if (kernel->mla && spots[i].tensor == 'v')
+                    continue; /* values are channels of the keys */
                 expect_spread(&problem, &CACHED, &spots[i], bad[j], clean);
                 expect_spread(&problem, &by_5, &spots[i], bad[j], clean);
                 if (attention_fits(&problem, &DIRECT))
@@ -326,8 +328,8 @@ EACH(target, values, order_of_keys, has_no_order) {
     }
     float *out = make(size, sizeof *out);
     struct bounded *want = make(size, sizeof *want), *bound = make(size, sizeof *bound);
-    attention_reference(&problem, NULL, want);
-    attention_reference(&reversed, NULL, bound);
+    attention_reference(&problem, NULL, want, NULL);
+    attention_reference(&reversed, NULL, bound, NULL);
     for (size_t i = 0; i < size; i++)
         want[i].squares += bound[i].squares;
     attend(&reversed, &CACHED, out);

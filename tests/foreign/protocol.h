@@ -35,6 +35,7 @@ enum request {
     CACHE_RESET_LONG,
     CACHE_APPEND,
     CACHE_ATTENTION,
+    MERGE,        /* out, lse, other, other_lse, n */
     PACK_WEIGHTS, /* the arrays, whether there is a source; weights */
     LAYER,
     REQUESTS

@@ -1,4 +1,4 @@
--- A range of keys with windows to both sides, biases and sinks.
+-- A range of keys with windows to both sides, biases, sinks and log-sum-exps.
 return {
   name = "t_range_all",
   heads = 4,
@@ -10,5 +10,6 @@ return {
   key_range = true,
   mask = "bias",
   sinks = true,
+  lse = true,
   isa = { "scalar", "avx2", "avx512" },
 }
