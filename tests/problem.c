@@ -29,10 +29,32 @@ void fill_mixed(float *to, size_t count, uint32_t seed, float amplitude) {
     }
 }
 
+static void **made_list;
+static size_t made_count, made_room;
+
 void *make(size_t count, size_t size) {
+    if (made_count == made_room) {
+        made_room = 2 * made_room + 64;
+        made_list = realloc(made_list, made_room * sizeof *made_list);
+        cr_assert(made_list, "out of memory");
+    }
     void *memory = calloc(count + 1, size);
     cr_assert(memory, "out of memory");
-    return memory;
+    return made_list[made_count++] = memory;
+}
+
+void discard(void *made) {
+    size_t i = made_count;
+    while (i && made_list[i - 1] != made)
+        i--;
+    cr_assert(i, "discarded, but not made");
+    made_list[i - 1] = made_list[--made_count];
+    free(made);
+}
+
+void discard_all(void) {
+    while (made_count)
+        free(made_list[--made_count]);
 }
 
 static float *filled(size_t count, uint32_t seed, float amplitude) {
@@ -297,17 +319,13 @@ static const struct pool *own_pool(const struct way *way, struct pool *pool) {
     return pool;
 }
 
-static void *garbage(const struct way *way, size_t bytes) {
+static void *scratch(const struct problem *problem, const struct way *way) {
+    const size_t bytes = way->cache ? problem->kernel->cache_scratch_bytes(way->threads)
+                                    : problem->kernel->scratch_bytes(way->threads);
     void *memory = guard_new(bytes, way->place == SHIFTED ? AT_START : way->place);
-    /* A big cache is not filled whole: time. */
     if (way->garbage)
         memset(memory, way->garbage, smaller(bytes, 64U << 20));
     return memory;
-}
-
-static void *scratch(const struct problem *problem, const struct way *way) {
-    return garbage(way, way->cache ? problem->kernel->cache_scratch_bytes(way->threads)
-                                   : problem->kernel->scratch_bytes(way->threads));
 }
 
 /* A copy that must not be written, unless `open`. */
@@ -358,8 +376,16 @@ int reset_for(const struct kernel *kernel, void *cache, size_t length) {
 }
 
 static void *new_cache(const struct problem *problem, const struct way *way) {
-    void *cache = garbage(way, problem->kernel->cache_bytes);
-    expect_ok(problem, way, "reset", reset_for(problem->kernel, cache, problem->n));
+    const struct kernel *kernel = problem->kernel;
+    const size_t bytes = kernel->cache_bytes, head = bytes / kernel->kv_heads, margin = 4096;
+    char *cache = guard_new(bytes, way->place == SHIFTED ? AT_START : way->place);
+    /* Each head's part as far as the keys come, and two blocks more: time. */
+    const size_t filled = smaller(head / kernel->capacity * (problem->n + 1024) + 2 * margin, head);
+    for (size_t i = 0; i < kernel->kv_heads && way->garbage; i++) {
+        const size_t first = i ? i * head - margin : 0;
+        memset(cache + first, way->garbage, smaller(filled + margin, bytes - first));
+    }
+    expect_ok(problem, way, "reset", reset_for(kernel, cache, problem->n));
     return cache;
 }
 
@@ -488,10 +514,10 @@ void attention_reference(const struct problem *problem, const struct view *views
     struct view *right = visible(problem, 0);
     reference_attention(kernel, q, k, v, problem->checked, &problem->extras, views ? views : right,
                         out);
-    free(q);
-    free(k);
-    free(v);
-    free(right);
+    discard(q);
+    discard(k);
+    discard(v);
+    discard(right);
 }
 
 void attention_bits(const struct problem *problem, float *out) {
@@ -500,7 +526,7 @@ void attention_bits(const struct problem *problem, float *out) {
     struct view *views = visible(problem, 0);
     definition_attention(kernel, problem->q + unchecked * kernel->heads * kernel->head_dim,
                          problem->k, problem->v, problem->checked, &problem->extras, views, out);
-    free(views);
+    discard(views);
 }
 
 #define NAME layer_reference
@@ -603,11 +629,11 @@ void key_in_cache(const struct kernel *kernel, const float *k, const float *norm
             observed[head * dim + d] = (double)expected[d] + log(share / (1 - share)) / SHARPNESS;
         }
     }
-    free(sinks);
-    free(problem.x);
-    free(problem.k);
-    free(problem.v);
-    free(q);
-    free(out);
-    free(y);
+    discard(sinks);
+    discard(problem.x);
+    discard(problem.k);
+    discard(problem.v);
+    discard(q);
+    discard(out);
+    discard(y);
 }

@@ -1,5 +1,5 @@
 /* Inputs for one attention or one layer, the ways to compute them with a kernel, and what has to
- * come out. Nothing that is made here is freed: each test is a process of its own. */
+ * come out. What is made here lasts as long as an instruction set's turn of a test. */
 #ifndef PROBLEM_H
 #define PROBLEM_H
 
@@ -14,8 +14,10 @@
 void fill(float *to, size_t count, uint32_t seed, float amplitude);
 void fill_mixed(float *to, size_t count, uint32_t seed, float amplitude);
 
-/* Zeros, or the end of the test. */
+/* Zeros, or the end of the test; all is discarded after the turn of an instruction set. */
 void *make(size_t count, size_t size);
+void discard(void *made);
+void discard_all(void);
 
 /* What the numbers are like: KINDS of them. */
 enum kind {

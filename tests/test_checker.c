@@ -166,7 +166,7 @@ static void expect_caught(const char *name, const struct problem *problem,
         got[i] = (float)spoilt[i].value;
     cr_assert_not(reference_check(got, want, size).good, "%s n %zu: %s stays within the bound",
                   problem->kernel->name, problem->n, name);
-    free(got);
+    discard(got);
 }
 
 EACH(kernel, checker, attention_faults, NULL) {

@@ -90,7 +90,7 @@ static void ask(struct sequence *s, size_t pos, size_t n) {
     cr_assert_eq(status, held ? OK : ERROR_RANGE, "%s: %zu queries at %zu of %zu give %d, keys %s",
                  label(kernel), n, pos, s->length, status, held ? "held" : "overwritten");
     expect_same(kernel, "ring", pos, s->out, s->want, size);
-    free(views);
+    discard(views);
 }
 
 /* Appending and going back at random, far and near; the queries that come with what was written,

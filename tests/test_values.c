@@ -58,7 +58,7 @@ static void expect_spread(const struct problem *problem, const struct way *way,
                   label(kernel), way->name, problem->n, (double)bad, spot->tensor, spot->at,
                   spot->head, spot->channel, row, head, channel, (double)out[i], (double)clean[i]);
     }
-    free(out);
+    discard(out);
 }
 
 EACH(target, values, bad_numbers, NULL) {
