@@ -382,7 +382,7 @@ static void *new_cache(const struct problem *problem, const struct way *way) {
     /* Each head's part as far as the keys come, and two blocks more: time. */
     const size_t filled = smaller(head / kernel->capacity * (problem->n + 1024) + 2 * margin, head);
     for (size_t i = 0; i < kernel->kv_heads && way->garbage; i++) {
-        const size_t first = i ? i * head - margin : 0;
+        const size_t first = i * head > margin ? i * head - margin : 0;
         memset(cache + first, way->garbage, smaller(filled + margin, bytes - first));
     }
     expect_ok(problem, way, "reset", reset_for(kernel, cache, problem->n));
