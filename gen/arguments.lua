@@ -23,6 +23,12 @@ local rows = {
             required = true, layer = "weights", floats = shape.heads,
         }
     end,
+    function(shape)
+        return shape.lse and {
+            name = "lse", type = "float *", dims = ("[queries][%d]"):format(shape.heads),
+            about = "an output; overlaps nothing else; NULL: not wanted",
+        }
+    end,
 }
 
 function arguments.of(shape)

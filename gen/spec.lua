@@ -10,14 +10,16 @@
 -- spec.literal(value), spec.nearest(word, rows), spec.good_name(text)  for others' texts
 -- spec.runs(id), spec.native()  what this machine runs
 -- Messages read "file:line: field 'x' = value: what is wrong; what would be right".
+local block_rules = require "block"
 local cpu = require "cpu"
 local isa = require "isa"
+local mla = require "mla"
 local plan = require "plan"
 local rope_rules = require "rope"
 
 local spec = {}
 
-local POSITIONS, ROPE_POSITIONS = 1 << 24, 1 << 22
+local POSITIONS, ROPE_POSITIONS = plan.POSITIONS, 1 << 22
 
 -- Rows of the schema. kind: name, integer, number or numbers (from min to max), boolean, choice
 -- (of), isa, unroll, table (with fields of its own), optional (such a table, true or false).
@@ -61,7 +63,8 @@ local function unbuilt(name, neutral, meaning, also)
 end
 
 local LENGTH = "seq or max_seq is required"
-local BY_FIELDS = '"layer" if d_model, rope, qk_norm, a bias or weights_layout is given'
+local BY_FIELDS = '"block" if block is given, "layer" if d_model, rope, qk_norm, mla, a bias or '
+    .. 'weights_layout is'
 
 spec.fields = {
     field("name", "name", "required", "prefix of every symbol, macro and file",
@@ -96,6 +99,9 @@ spec.fields = {
         "all positions, or a ring of the latest ones, as many as the window needs", "kv_cache"),
     field("boolean", "sinks", "false", "a logit for each head in the denominator of the softmax",
         "sink attention_sinks"),
+    field("boolean", "lse", "false",
+        "attention gives each row's log-sum-exp too, and partial results can be merged",
+        "logsumexp return_lse softmax_lse"),
     optional("alibi", "false", "biases slope * (j - i) by the paper's slopes", "", {
         ranged("number", "bias_max", 1e-3, 1e3, "8",
             "n heads have slopes 2^(-bias_max / n) and on"),
@@ -150,13 +156,53 @@ spec.fields = {
         one_of("weights", { "shared", "per_head" }, '"shared"',
             "of width \"head\": the same for all heads, or each head's own"),
     }),
+    group("mla", "none", "keys and values from a latent of low rank (DeepSeek)", "latent", {
+        ranged("integer", "kv_rank", 1, 1023, "required", "channels of the latent",
+            "kv_lora_rank"),
+        ranged("integer", "q_rank", 1, 1 << 16, "none",
+            "channels that q is projected from; none: from x at once", "q_lora_rank"),
+        ranged("integer", "nope_dim", 1, 1023, "required",
+            "channels of a head of q and k that do not turn, the leading ones",
+            "qk_nope_head_dim"),
+        ranged("integer", "rope_dim", 2, 1022, "required",
+            "channels that turn, the last ones; all heads share those of k", "qk_rope_head_dim"),
+        ranged("number", "eps", 1e-12, 1, "1e-6", "of the latents' RMSNorms",
+            "epsilon rms_norm_eps"),
+        ranged("integer", "expand", 1, POSITIONS, "2048",
+            "positions of a prompt that have keys and values of their heads, in scratch"),
+    }),
     field("boolean", "qkv_bias", "false", "q, k and v projections add a bias",
         "bias attention_bias"),
     field("boolean", "o_bias", "false", "the output projection adds a bias", "out_bias"),
     one_of("weights_layout", { "out_in", "in_out" }, '"out_in"',
         "y = W x as PyTorch's Linear, or X W as the paper", "layout"),
-    one_of("emit", { "attention", "layer" }, BY_FIELDS,
-        "attention on given q, k and v, or with projections"),
+    group("block", "none", "the whole transformer block: norms, residuals, feed-forward",
+        "mlp feed_forward", {
+            one_of("norm", { "layernorm", "rmsnorm" }, "required",
+                "by mean and variance, or by the mean square", "norm_type normalization"),
+            one_of("place", block_rules.places, '"pre"',
+                "where the norms stand: docs/conventions.md has the formulas", "norm_place"),
+            ranged("integer", "parallel_norms", 1, 2, "parallel: 1",
+                "of \"parallel\": the feed-forward's input has attention's norm, or its own"),
+            ranged("number", "eps", 1e-12, 1, "rmsnorm: 1e-6, layernorm: 1e-5",
+                "added to the mean square or variance",
+                "epsilon layer_norm_eps layer_norm_epsilon rms_norm_eps norm_eps"),
+            field("boolean", "unit_offset", "false", "the norms' weights lack 1: times 1 + w"),
+            field("boolean", "norm_bias", "layernorm: true, rmsnorm: false",
+                "the norms add a bias"),
+            ranged("integer", "ffn", 1, 1 << 20, "required", "width of the feed-forward",
+                "ffn_width intermediate_size ffn_dim d_ff n_inner hidden_dim"),
+            one_of("act", block_rules.acts, "required", "activation of the feed-forward",
+                "activation hidden_act activation_function hidden_activation"),
+            field("boolean", "gated", "false",
+                "act(gate x) * (up x), as SwiGLU and GeGLU, not act(up x)", "glu"),
+            field("boolean", "bias", "false", "the feed-forward's projections add a bias",
+                "ffn_bias mlp_bias"),
+            ranged("number", "residual_multiplier", 1e-6, 1e6, "1",
+                "factor of what attention and feed-forward add to x", "residual_scale"),
+        }),
+    one_of("emit", { "attention", "layer", "block" }, BY_FIELDS,
+        "attention on given q, k and v, with projections, or the whole block"),
     group("tile", "by plan", "sizes of the register tiles", "tiles", {
         ranged("integer", "query_rows", 1, 256, "by plan", "query rows that share a block of keys"),
         ranged("integer", "score_keys", 32, 512, "by plan", "keys that these rows take together"),
@@ -170,10 +216,8 @@ spec.fields = {
     unbuilt("mask", "none", "a mask or bias for each query and key"),
     unbuilt("relative_bias", nil, "biases by buckets of distance, learned"),
     unbuilt("clip_qkv", nil, "q, k and v clamped to -c and c"),
-    unbuilt("mla", nil, "keys and values from a latent of low rank"),
     unbuilt("cross", nil, "keys and values from another sequence", "cross_attention"),
     unbuilt("types", nil, "storage of cache and weights", "dtype kv_dtype cache_type"),
-    unbuilt("block", nil, "norms, residuals and feed-forward"),
     unbuilt("numerics", "exact", "narrow dot products"),
 }
 
@@ -576,6 +620,11 @@ local function complete(given, source)
             shape.heads))
     end
 
+    if shape.mla then
+        shape.mla = mla.complete(shape, function(path, value, text)
+            refuse(source, path, value, text)
+        end)
+    end
     if not shape.head_dim then
         if not shape.d_model then
             missing(source, "head_dim", "give head_dim, or d_model")
@@ -616,6 +665,7 @@ local function complete(given, source)
         wrong("softcap", "too small; it takes 0 or a number from 1e-30 to 1e+30")
     end
     shape.sinks = shape.sinks or false
+    shape.lse = shape.lse or false
     shape.alibi = shape.alibi and {
         bias_max = shape.alibi.bias_max or 8.0,
         scale = shape.alibi.scale or 1.0,
@@ -626,9 +676,14 @@ local function complete(given, source)
     shape.unroll = shape.unroll or "full"
     shape.tile = shape.tile and next(shape.tile) and shape.tile
     if not shape.emit then
-        local layer = given.d_model or given.rope or given.qk_norm or given.qkv_bias ~= nil
-            or given.o_bias ~= nil or given.weights_layout
-        shape.emit = layer and "layer" or "attention"
+        local layer = given.d_model or given.rope or given.qk_norm or given.mla
+            or given.qkv_bias ~= nil or given.o_bias ~= nil or given.weights_layout
+        shape.emit = given.block and "block" or layer and "layer" or "attention"
+    end
+    if shape.emit == "block" and not given.block then
+        missing(source, "block", 'emit = "block" needs its norm, ffn and act')
+    elseif given.block and shape.emit ~= "block" then
+        wrong("emit", 'there is a block; it takes "block", or leave the field block out')
     end
     shape.d_model = shape.d_model or width
     if shape.emit == "attention" then
@@ -650,7 +705,7 @@ local function complete(given, source)
 
     local rope = shape.rope
     if rope then
-        local dim = rope.rotary_dim or shape.head_dim
+        local dim = rope.rotary_dim or shape.mla and shape.mla.rope_dim or shape.head_dim
         if dim % 2 ~= 0 then
             refuse(source, rope.rotary_dim and "rope.rotary_dim" or "head_dim", dim,
                 "rotary positions turn pairs of channels; rope.rotary_dim must be even")
@@ -698,12 +753,31 @@ local function complete(given, source)
         }
     end
 
+    if shape.mla then
+        mla.fits(shape, function(path, value, text)
+            refuse(source, path, value, text)
+        end)
+    end
+    if shape.mla and shape.block then
+        wrong("block", "not supported together with mla yet; leave one of them out")
+    elseif shape.block then
+        shape.block = block_rules.complete(shape.block, function(name, text)
+            refuse(source, "block." .. name, given.block[name], text)
+        end)
+    end
+
     -- Sizes, as floats so that they cannot wrap: bytes below 2^47, FLOPs below 2^62.
     local n = shape.capacity + 0.0
-    local widths = shape.head_dim + shape.v_head_dim
+    local cached = mla.on_cache(shape)
+    local widths = math.max(shape.head_dim + shape.v_head_dim, cached.head_dim + cached.v_head_dim)
     local bytes = 4 * math.max((n + 512) * (shape.kv_heads * (widths + 32)), n * shape.d_model,
         n * shape.heads * math.max(shape.head_dim, shape.v_head_dim))
     local parameters = (shape.heads + shape.kv_heads) * widths * (shape.d_model + 0.0)
+    if shape.block then
+        local matrices = shape.block.gated and 3 or 2
+        bytes = math.max(bytes, 4 * matrices * shape.block.ffn * (shape.d_model + 0.0))
+        parameters = parameters + matrices * shape.block.ffn * (shape.d_model + 0.0)
+    end
     local flops = 2 * n * (n * shape.heads * widths + parameters)
     if bytes >= 2 ^ 47 then
         wrong(length, ("too large: one buffer takes %.3g bytes; at most 2^47"):format(bytes))
@@ -713,7 +787,10 @@ local function complete(given, source)
 
     -- What the plan refuses: a tile that does not fit an instruction set.
     for _, id in ipairs(shape.isa) do
-        local good, problem = pcall(plan.make, shape, isa.get(id))
+        local good, problem = pcall(function()
+            plan.make(shape, isa.get(id))
+            plan.make(mla.on_cache(shape), isa.get(id))
+        end)
         if not good and type(problem) == "table" and problem.field then
             problem = { refusal = place_of(source, problem.field) .. ": " .. problem.message }
         end
@@ -726,7 +803,8 @@ end
 
 --- raw: the value that the spec returned. source = {file = name for messages, text = the spec's
 -- text for line numbers or nil, set = {[path] = place} for what the command line gave or nil}.
--- Returns the shape (every field set, but rope, qk_norm and tile may be nil), or nil and a message.
+-- Returns the shape (every field set, but rope, qk_norm, mla, block and tile may be nil), or nil
+-- and a message.
 function spec.check(raw, source)
     if type(raw) ~= "table" then
         return nil, ("%s: the spec returns %s; it must return one table of fields"):format(
@@ -828,7 +906,7 @@ end
 
 --- The spec of a shape as Lua text, without the fields that are at their default.
 function spec.canonical(shape)
-    local layer = shape.emit == "layer"
+    local layer = shape.emit ~= "attention"
     local shown = {
         name = shape.name,
         d_model = layer and shape.d_model or nil,
@@ -846,12 +924,15 @@ function spec.canonical(shape)
         scale = shape.scale ~= 1 / math.sqrt(shape.head_dim) and shape.scale or nil,
         softcap = shape.softcap,
         sinks = shape.sinks or nil,
+        lse = shape.lse or nil,
         alibi = shape.alibi,
         rope = shape.rope,
         qk_norm = shape.qk_norm,
+        mla = shape.mla,
         qkv_bias = shape.qkv_bias or nil,
         o_bias = shape.o_bias or nil,
         weights_layout = shape.weights_layout ~= "out_in" and shape.weights_layout or nil,
+        block = shape.block,
         emit = shape.emit,
         tile = shape.tile,
         unroll = shape.unroll ~= "full" and shape.unroll or nil,

@@ -1,6 +1,8 @@
 $ -- what the attention calls take besides, before `out`
 $ local more = arguments.names(extras)
 $ local layer_more = arguments.names(layer_extras)
+$ -- values that are channels of their keys are no argument
+$ local function values(text) return shape.values_in_keys and "" or ", " .. text end
 /* Checks ${name} against plain loops in double precision; needs nothing but the C library.
  *
  *     cc -O2 ${name}_*.c -o ${name}_selftest
@@ -34,6 +36,16 @@ $ local layer_more = arguments.names(layer_extras)
 #define K_ROW (KV_HEADS * HEAD_DIM)
 #define V_ROW (KV_HEADS * V_HEAD_DIM)
 #define O_ROW (HEADS * V_HEAD_DIM)
+$ if shape.mla then
+/* The heads of the layer, with keys and values of their own. */
+#define EXPANDED_KV_HEADS HEADS
+#define EXPANDED_HEAD_DIM ((size_t)(${NAME}_MLA_NOPE_DIM + ${NAME}_MLA_ROPE_DIM))
+#define EXPANDED_V_HEAD_DIM ((size_t)${NAME}_MLA_V_HEAD_DIM)
+#define EXPANDED_Q_ROW (HEADS * EXPANDED_HEAD_DIM)
+#define EXPANDED_K_ROW (HEADS * EXPANDED_HEAD_DIM)
+#define EXPANDED_V_ROW (HEADS * EXPANDED_V_HEAD_DIM)
+#define EXPANDED_O_ROW (HEADS * EXPANDED_V_HEAD_DIM)
+$ end
 $ if shape.emit ~= "attention" then
 #define D_MODEL ((size_t)${NAME}_D_MODEL)
 $ end
@@ -211,6 +223,20 @@ static double exponential(double x)
     return sum + 1.0;
 }
 
+$ if shape.rope or shape.lse then
+/* Natural logarithm by Newton's method. */
+static double logarithm(double x)
+{
+    double y = 0.0;
+    int n;
+    while (exponential(y) < x)
+        y += 1.0;
+    for (n = 0; n < 6; n++)
+        y += x * exponential(-y) - 1.0;
+    return y;
+}
+
+$ end
 $ if shape.sinks then
 
 static float sinks[HEADS];
@@ -218,6 +244,18 @@ static float sinks[HEADS];
 static double sink_of(size_t head)
 {
     return (double)sinks[head];
+}
+$ end
+$ if shape.lse then
+
+static float *lse; /* of the latest call */
+
+static float minus_infinity(void)
+{
+    static const uint32_t bits = 0xff800000U;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 $ end
 $ if shape.softcap then
@@ -249,10 +287,11 @@ $ end
 $ local place_parameter = shape.alibi and "double position, " or ""
 $ local head_parameter = (shape.alibi or shape.sinks) and "size_t head, " or ""
 
+$ local function reference_of(of, P)
 /* One query head over the keys first .. end - 1; weights[end] and variances[end] are room. */
-static void reference_head(${place_parameter}${head_parameter}const estimate *query, const estimate *k, const estimate *v,
+static void reference_${of}head(${place_parameter}${head_parameter}const estimate *query, const estimate *k, const estimate *v,
                            size_t first, size_t end, size_t kv_head, double *weights,
-                           double *variances, estimate *out)
+                           double *variances, ${shape.lse and "estimate *log_sum, " or ""}estimate *out)
 {
     const double scale = ${NAME}_SCALE;
     const double adding = (double)(end - first) / 16.0 + 16.0; /* roundings of the denominator */
@@ -262,9 +301,9 @@ $ if shape.sinks then
 $ end
     size_t j, d;
     for (j = first; j < end; j++) {
-        const estimate *key = k + j * K_ROW + kv_head * HEAD_DIM;
+        const estimate *key = k + j * ${P}K_ROW + kv_head * ${P}HEAD_DIM;
         double sum = 0.0, variance = 0.0;
-        for (d = 0; d < HEAD_DIM; d++) {
+        for (d = 0; d < ${P}HEAD_DIM; d++) {
             const double a = query[d].value * scale, b = key[d].value;
             sum += a * b;
             variance += sum * sum + (2.0 + apart) * a * a * b * b + a * a * key[d].variance +
@@ -301,10 +340,19 @@ $ if shape.sinks then
         total += sink_weight;
     }
 $ end
-    for (d = 0; d < V_HEAD_DIM; d++) {
+$ if shape.lse then
+    log_sum->value = total > 0.0 ? most + logarithm(total) : (double)minus_infinity();
+    log_sum->variance = adding + 4.0 * (most * most + log_sum->value * log_sum->value);
+    for (j = first; j < end; j++)
+        log_sum->variance += weights[j] / total * weights[j] / total * variances[j];
+$   if shape.sinks then
+    log_sum->variance += sink_weight / total * sink_weight / total * sink_variance;
+$   end
+$ end
+    for (d = 0; d < ${P}V_HEAD_DIM; d++) {
         double sum = 0.0, variance = 0.0;
         for (j = first; j < end; j++)
-            sum += weights[j] / total * v[j * V_ROW + kv_head * V_HEAD_DIM + d].value;
+            sum += weights[j] / total * v[j * ${P}V_ROW + kv_head * ${P}V_HEAD_DIM + d].value;
         out[d].value = sum;
         variance = adding * sum * sum;
 $ if shape.sinks then
@@ -312,7 +360,7 @@ $ if shape.sinks then
 $ end
         sum = 0.0;
         for (j = first; j < end; j++) {
-            const estimate channel = v[j * V_ROW + kv_head * V_HEAD_DIM + d];
+            const estimate channel = v[j * ${P}V_ROW + kv_head * ${P}V_HEAD_DIM + d];
             const double weight = weights[j] / total;
             const double pull = weight * (channel.value - out[d].value);
             sum += weight * channel.value;
@@ -323,9 +371,9 @@ $ end
     }
 }
 
-/* Query row i of n_q, which ends where the n_kv keys end: all its heads, out[O_ROW]. */
-static void reference_row(const estimate *q, const estimate *k, const estimate *v, size_t i,
-                          size_t n_q, size_t n_kv, estimate *out)
+/* Query row i of n_q, which ends where the n_kv keys end: all its heads, out[${P}O_ROW]. */
+static void reference_${of}row(const estimate *q, const estimate *k, const estimate *v, size_t i,
+                          size_t n_q, size_t n_kv, ${shape.lse and "estimate *log_sums, " or ""}estimate *out)
 {
     const size_t right = ${NAME}_CAUSAL ? 1 : ${NAME}_WINDOW_RIGHT, left = ${NAME}_WINDOW;
     const size_t up_to = n_kv + i + right > n_q ? n_kv + i + right - n_q : 0;
@@ -335,10 +383,16 @@ static void reference_row(const estimate *q, const estimate *k, const estimate *
     double *weights = (double *)allocate(2 * n_kv * sizeof(double));
     size_t h;
     for (h = 0; h < HEADS; h++)
-        reference_head(${shape.alibi and "(double)(n_kv + i) - (double)n_q, " or ""}${(shape.alibi or shape.sinks) and "h, " or ""}q + i * Q_ROW + h * HEAD_DIM, k, v, first, end, h * KV_HEADS / HEADS, weights,
-                       weights + n_kv, out + h * V_HEAD_DIM);
+        reference_${of}head(${shape.alibi and "(double)(n_kv + i) - (double)n_q, " or ""}${(shape.alibi or shape.sinks) and "h, " or ""}q + i * ${P}Q_ROW + h * ${P}HEAD_DIM, k, v, first, end, h * ${P}KV_HEADS / HEADS, weights,
+                       weights + n_kv, ${shape.lse and "log_sums + h, " or ""}out + h * ${P}V_HEAD_DIM);
     free(weights);
 }
+$ end
+$ reference_of("", "")
+$ if shape.mla then
+
+$   reference_of("expanded_", "EXPANDED_")
+$ end
 
 /* How far apart the rows are that the reference computes: some 2^24 products a test. */
 static size_t row_step(size_t n_q, size_t n_kv)
@@ -348,17 +402,37 @@ static size_t row_step(size_t n_q, size_t n_kv)
     return rows >= n_q ? 1 : n_q / MAX(rows, (size_t)2);
 }
 
+$ if shape.lse then
+/* The log-sum-exps of one query; that of nothing is -infinity. */
+static int close_sums(const float *got, const estimate *want)
+{
+    int good = 1;
+    size_t h;
+    for (h = 0; h < HEADS; h++)
+        good = (want[h].value < -1e300 ? got[h] < -3.4e38f : close_to(got + h, want + h, 1)) && good;
+    return good;
+}
+
+$ end
 static void check_rows(const float *got, const float *q, const float *k, const float *v,
                        size_t n_q, size_t n_kv, const char *what)
 {
     estimate *q_exact = exact(q, n_q * Q_ROW);
     estimate *k_exact = exact(k, n_kv * K_ROW), *v_exact = exact(v, n_kv * V_ROW);
     estimate *want = (estimate *)allocate(O_ROW * sizeof(estimate));
+$ if shape.lse then
+    estimate log_sums[HEADS];
+$ end
     const size_t step = row_step(n_q, n_kv);
     int good = 1;
     size_t left;
     for (left = n_q; left > 0; left -= MIN(step, left)) { /* from the last, which sees the most */
+$ if shape.lse then
+        reference_row(q_exact, k_exact, v_exact, left - 1, n_q, n_kv, log_sums, want);
+        good = close_sums(lse + (left - 1) * HEADS, log_sums) && good;
+$ else
         reference_row(q_exact, k_exact, v_exact, left - 1, n_q, n_kv, want);
+$ end
         good = close_to(got + (left - 1) * O_ROW, want, O_ROW) && good;
     }
     check(good, what);
@@ -369,6 +443,17 @@ static void check_rows(const float *got, const float *q, const float *k, const f
 }
 
 /* ---- attention and cache ---- */
+$ if shape.values_in_keys then
+
+static float *values_of_keys(const float *k, size_t n)
+{
+    float *v = floats(n * V_ROW);
+    size_t i;
+    for (i = 0; i < n; i++)
+        memcpy(v + i * V_ROW, k + i * K_ROW, V_ROW * sizeof *v);
+    return v;
+}
+$ end
 
 /* A pool without threads that runs its tasks last to first. */
 static void run_backwards(void *self, void (*task)(void *, size_t), void *argument, size_t count)
@@ -396,16 +481,16 @@ $ end
     block scratch = block_new(${NAME}_SCRATCH_BYTES);
     block shared = block_new(${NAME}_SCRATCH_BYTES_FOR(THREADS));
     float *q = floats(MOST * Q_ROW), *k = random_floats(MOST * K_ROW, 1.0f, 2);
-    float *v = random_floats(MOST * V_ROW, 1.0f, 3);
+    float *v = ${shape.values_in_keys and "values_of_keys(k, MOST)" or "random_floats(MOST * V_ROW, 1.0f, 3)"};
     float *out = floats(MOST * O_ROW), *again = floats(MOST * O_ROW);
     size_t i;
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const size_t n_q = MIN(sizes[i].n_q, CAPACITY), n_kv = MIN(sizes[i].n_kv, CAPACITY);
         random_state = 1;
         fill(q, n_q * Q_ROW, sizes[i].size);
-        check(${name}_attention(q, k, v, n_q, n_kv, ${more}out, scratch.data, NULL) == 0, "attention runs");
+        check(${name}_attention(q, k${values("v")}, n_q, n_kv, ${more}out, scratch.data, NULL) == 0, "attention runs");
         check_rows(out, q, k, v, n_q, n_kv, "attention is near the reference");
-        check(${name}_attention(q, k, v, n_q, n_kv, ${more}again, shared.data, &backwards) == 0 &&
+        check(${name}_attention(q, k${values("v")}, n_q, n_kv, ${more}again, shared.data, &backwards) == 0 &&
                   same(out, again, n_q * O_ROW),
               "attention with a pool has the same bits");
         hash(out, n_q * O_ROW);
@@ -431,9 +516,12 @@ static int append_all(void *cache, size_t n, const float *k, const float *v)
 {
     int good = 1;
     size_t first, size;
+$ if shape.values_in_keys then
+    (void)v;
+$ end
     for (first = 0; first < n; first += size) {
         size = MIN(n - first, (size_t)${NAME}_CHUNK);
-        good = good && ${name}_cache_append(cache, first, size, k + first * K_ROW, v + first * V_ROW) == 0;
+        good = good && ${name}_cache_append(cache, first, size, k + first * K_ROW${values("v + first * V_ROW")}) == 0;
     }
     return good;
 }
@@ -447,7 +535,7 @@ static void test_cache(size_t start, size_t n)
     block shared = block_new(${NAME}_CACHE_SCRATCH_BYTES_FOR(THREADS));
     block cache = block_new(${NAME}_CACHE_BYTES), parts = block_new(${NAME}_CACHE_BYTES);
     float *q = random_floats(rows * Q_ROW, 2.0f, 4), *k = random_floats(n * K_ROW, 1.0f, 5);
-    float *v = random_floats(n * V_ROW, 1.0f, 6);
+    float *v = ${shape.values_in_keys and "values_of_keys(k, n)" or "random_floats(n * V_ROW, 1.0f, 6)"};
     float *out = floats(rows * O_ROW), *again = floats(rows * O_ROW);
     int good;
     size_t i, size, held = 0;
@@ -458,7 +546,7 @@ static void test_cache(size_t start, size_t n)
     check_rows(out, q, k, v, rows, n, "cache: prefill is near the reference");
     hash(out, rows * O_ROW);
     if (!${NAME}_EXACT)
-        check(${name}_attention(q, k, v, rows, n, ${more}again, scratch_without.data, NULL) == 0 &&
+        check(${name}_attention(q, k${values("v")}, rows, n, ${more}again, scratch_without.data, NULL) == 0 &&
                   same(out, again, rows * O_ROW),
               "cache: prefill has the bits of attention");
     check(${name}_cache_attention(cache.data, start, rows, q, ${more}again, shared.data, &backwards) == 0 &&
@@ -470,7 +558,7 @@ static void test_cache(size_t start, size_t n)
         const size_t first = MAX(held, start);
         size = chunk(i, n - held);
         good = good &&
-               ${name}_cache_append(parts.data, held, size, k + held * K_ROW, v + held * V_ROW) == 0;
+               ${name}_cache_append(parts.data, held, size, k + held * K_ROW${values("v + held * V_ROW")}) == 0;
         if (${NAME}_CAUSAL && held + size > first)
             good = good && ${name}_cache_attention(parts.data, first, held + size - first,
                                              q + (first - start) * Q_ROW,
@@ -490,8 +578,10 @@ static void test_cache(size_t start, size_t n)
     for (held = start; held < n; held++) {
         const size_t row = held - start;
         if (${NAME}_CAUSAL) /* forgets what comes after, and appends it anew */
-            good = good && ${name}_cache_append(cache.data, held, 1, k + held * K_ROW,
+            good = good && ${name}_cache_append(cache.data, held, 1, k + held * K_ROW${shape.values_in_keys and ") == 0;" or ","}
+$ if not shape.values_in_keys then
                                           v + held * V_ROW) == 0;
+$ end
         good = good && ${name}_cache_attention(cache.data, held, 1, q + row * Q_ROW,
                                          ${more}again + row * O_ROW, scratch.data, NULL) == 0;
     }
@@ -509,6 +599,59 @@ static void test_cache(size_t start, size_t n)
     free(again);
 }
 
+$ if shape.lse then
+/* Keys in three caches of their own, whose results are merged: as if one held them all. */
+static void test_merge(void)
+{
+    const size_t n = SHORT, rows = TAIL;
+    const size_t cuts[] = {0, n / 3, n / 2, n};
+    block scratch = block_new(${NAME}_CACHE_SCRATCH_BYTES);
+    float *q = random_floats(rows * Q_ROW, 2.0f, 24), *k = random_floats(n * K_ROW, 1.0f, 25);
+    float *v = random_floats(n * V_ROW, 1.0f, 26);
+    float *out = floats(rows * O_ROW), *whole = floats(rows * O_ROW), *sums = floats(rows * HEADS);
+    float *const all = lse;
+    int good = 1;
+    size_t part;
+$ if shape.sinks then
+    float kept[HEADS];
+    size_t h;
+    memcpy(kept, sinks, sizeof kept);
+$ end
+    for (part = 0; part < 3; part++) {
+        const size_t first = cuts[part];
+        block cache = block_new(${NAME}_CACHE_BYTES);
+        lse = part == 0 ? all : sums;
+        good = good && ${name}_cache_reset(cache.data) == 0 &&
+               ${name}_cache_append(cache.data, 0, cuts[part + 1] - first, k + first * K_ROW, v + first * V_ROW) == 0;
+        good = good && ${name}_cache_attention(cache.data, n - rows - first, rows, q,
+                                         ${more}part == 0 ? whole : out, scratch.data, NULL) == 0;
+        if (part > 0)
+            good = good && ${name}_merge(whole, all, out, sums, rows) == 0;
+        block_free(cache, "the cache of a part is kept within its bytes");
+$ if shape.sinks then
+        for (h = 0; h < HEADS; h++) /* they belong to the first part */
+            sinks[h] = minus_infinity();
+$ end
+    }
+    lse = all;
+$ if shape.sinks then
+    memcpy(sinks, kept, sizeof kept);
+$ end
+    check(good, "attention to parts and merging run");
+    check_rows(whole, q, k, v, rows, n, "merged parts are near the reference");
+    hash(whole, rows * O_ROW);
+    hash(lse, rows * HEADS);
+    check(${name}_merge(whole, lse, NULL, sums, rows) == ${NAME}_ERROR_NULL, "merging nothing is refused");
+    block_free(scratch, "attention to parts stays within its scratch");
+    free(q);
+    free(k);
+    free(v);
+    free(out);
+    free(whole);
+    free(sums);
+}
+
+$ end
 /* Wrong calls are refused with their status, and write nothing. */
 static void test_errors(void)
 {
@@ -520,21 +663,26 @@ static void test_errors(void)
     const size_t one = ${NAME}_EXACT ? CAPACITY : 1;
     unsigned char *aside = (unsigned char *)cache.data + 4;
 
-    check(${name}_attention(NULL, k, v, one, one, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_NULL,
+    check(${name}_attention(NULL, k${values("v")}, one, one, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_NULL,
           "attention without q is refused");
-    check(${name}_attention(q, k, v, 1, CAPACITY + 1, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+    check(${name}_attention(q, k${values("v")}, 1, CAPACITY + 1, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
           "attention past the capacity is refused");
-    check(${name}_cache_append(cache.data, 0, 1, k, v) == ${NAME}_ERROR_CACHE,
+    check(${name}_cache_append(cache.data, 0, 1, k${values("v")}) == ${NAME}_ERROR_CACHE,
           "a cache that was never reset is refused");
     check(${name}_cache_reset(NULL) == ${NAME}_ERROR_NULL, "a cache that is NULL is refused");
     check(${name}_cache_reset(aside) == ${NAME}_ERROR_ALIGN, "a cache that is not aligned is refused");
     check(${name}_cache_reset(cache.data) == 0, "a cache is reset");
-    check(${name}_cache_append(cache.data, 1, 1, k, v) == ${NAME}_ERROR_RANGE,
+    check(${name}_cache_append(cache.data, 1, 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
           "appending after a gap is refused");
-    check(${name}_cache_append(cache.data, 0, CAPACITY + 1, k, v) == ${NAME}_ERROR_RANGE,
+    check(${name}_cache_append(cache.data, 0, CAPACITY + 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
           "appending past the capacity is refused");
+$ if shape.lse then
+    check(${name}_cache_attention(cache.data, ${plan.POSITIONS}, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+          "attention past all positions is refused");
+$ else
     check(${name}_cache_attention(cache.data, 0, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
           "attention at a position that the cache does not hold is refused");
+$ end
     check(same(out, untouched, O_ROW), "nothing is written on an error");
 $ if layout.cache.ring then
     if (CAPACITY <= 65536) {
@@ -556,9 +704,9 @@ $ end
         int good = 1;
         size_t i;
         for (i = 0; i < CAPACITY; i++)
-            good = good && ${name}_cache_append(cache.data, i, 1, k, v) == 0;
+            good = good && ${name}_cache_append(cache.data, i, 1, k${values("v")}) == 0;
         check(good, "the cache takes as many positions as its capacity");
-        check(${name}_cache_append(cache.data, CAPACITY, 1, k, v) == ${NAME}_ERROR_RANGE,
+        check(${name}_cache_append(cache.data, CAPACITY, 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
               "the cache takes no more than its capacity");
     }
     check(${name}_use_isa("no such set") == ${NAME}_ERROR_CPU, "an unknown instruction set is refused");
@@ -585,6 +733,59 @@ $ if shape.qk_norm then
 #define K_NORM (WIDE_NORM ? K_ROW : HEAD_DIM)
 
 $ end
+$ if shape.mla then
+#define NOPE_DIM ((size_t)${NAME}_MLA_NOPE_DIM)
+#define ROPE_DIM ((size_t)${NAME}_MLA_ROPE_DIM)
+#define KV_RANK ((size_t)${NAME}_MLA_KV_RANK)
+#define Q_RANK ((size_t)${NAME}_MLA_Q_RANK)
+#define B_ROW (HEADS * (NOPE_DIM + EXPANDED_V_HEAD_DIM)) /* outputs of kv_b_proj */
+
+/* What the model lacks is NULL. Without a latent of q, q_b_proj is q_proj. */
+typedef struct matrices {
+    float *q_a_proj, *q_a_layernorm, *q_b_proj, *kv_a_proj, *kv_a_layernorm, *kv_b_proj, *o_proj;
+    float *q_a_bias, *kv_a_bias, *o_bias;
+} matrices;
+
+/* A power of two that makes outputs about as large as so many inputs. */
+static float scale_of(size_t inputs)
+{
+    float scale = 1.5f;
+    while (scale * scale * (float)inputs > 3.0f)
+        scale *= 0.5f;
+    return scale;
+}
+
+static matrices made_weights(void)
+{
+    const size_t q_inputs = Q_RANK > 0 ? Q_RANK : D_MODEL;
+    matrices made;
+    made.q_a_proj = random_floats(Q_RANK * D_MODEL, scale_of(D_MODEL), 11);
+    made.q_a_layernorm = random_floats(Q_RANK, 2.0f, 12);
+    made.q_b_proj = random_floats(EXPANDED_Q_ROW * q_inputs, scale_of(q_inputs), 13);
+    made.kv_a_proj = random_floats(K_ROW * D_MODEL, scale_of(D_MODEL), 14);
+    made.kv_a_layernorm = random_floats(KV_RANK, 2.0f, 15);
+    made.kv_b_proj = random_floats(B_ROW * KV_RANK, scale_of(KV_RANK), 16);
+    made.o_proj = random_floats(EXPANDED_O_ROW * D_MODEL, scale_of(EXPANDED_O_ROW), 17);
+    made.q_a_bias = ${NAME}_QKV_BIAS ? random_floats(Q_RANK, 1.0f, 18) : NULL;
+    made.kv_a_bias = ${NAME}_QKV_BIAS ? random_floats(K_ROW, 1.0f, 19) : NULL;
+    made.o_bias = ${NAME}_O_BIAS ? random_floats(D_MODEL, 1.0f, 20) : NULL;
+    return made;
+}
+
+static void free_weights(matrices used)
+{
+    free(used.q_a_proj);
+    free(used.q_a_layernorm);
+    free(used.q_b_proj);
+    free(used.kv_a_proj);
+    free(used.kv_a_layernorm);
+    free(used.kv_b_proj);
+    free(used.o_proj);
+    free(used.q_a_bias);
+    free(used.kv_a_bias);
+    free(used.o_bias);
+}
+$ else
 typedef struct matrices {
     float *wq, *wk, *wv, *wo, *bq, *bk, *bv, *bo; /* a bias that the model lacks is NULL */
 $ if shape.qk_norm then
@@ -634,6 +835,7 @@ $ if shape.qk_norm then
     free(used.k_norm_bias);
 $ end
 }
+$ end
 
 /* y[outs] = W x + bias for one row. */
 static void reference_project(const estimate *x, size_t ins, const float *w, const float *bias,
@@ -653,18 +855,6 @@ static void reference_project(const estimate *x, size_t ins, const float *w, con
     }
 }
 $ if shape.rope then
-
-/* Natural logarithm by Newton's method. */
-static double logarithm(double x)
-{
-    double y = 0.0;
-    int n;
-    while (exponential(y) < x)
-        y += 1.0;
-    for (n = 0; n < 6; n++)
-        y += x * exponential(-y) - 1.0;
-    return y;
-}
 
 static void sine_cosine(double angle, double *sine, double *cosine)
 {
@@ -785,7 +975,7 @@ $   end
     }
 }
 $ end
-$ if shape.qk_norm then
+$ if shape.qk_norm or shape.mla or shape.block then
 
 static double square_root(double x)
 {
@@ -810,43 +1000,50 @@ static estimate norm_sum(const estimate *x, size_t count, int squares)
     return sum;
 }
 
+/* A norm of some channels; b may be NULL. */
+static void reference_norm(estimate *x, size_t width, int layernorm, double eps, const float *w, double more,
+                           const float *b)
+{
+    const double n = (double)width;
+    estimate sum;
+    double size, factor, relative;
+    size_t i;
+    int pass;
+    for (pass = 0; layernorm && pass < 2; pass++) { /* the second mean makes good what the first one lost */
+        const estimate mean = norm_sum(x, width, 0);
+        for (i = 0; i < width; i++) {
+            x[i].value -= mean.value / n;
+            x[i].variance += (pass == 1 ? mean.variance / n / n : 0.0) + x[i].value * x[i].value;
+        }
+    }
+    sum = norm_sum(x, width, 1);
+    size = sum.value / n + eps;
+    factor = 1.0 / square_root(size);
+    /* of the factor: half that of the sum, and the roundings of its steps */
+    relative = 0.25 * sum.variance / (n * size * n * size) + 3.0;
+    for (i = 0; i < width; i++) {
+        const double weight = (double)w[i] + more, scale = factor * weight;
+        const double value = x[i].value * scale;
+        x[i].variance = x[i].variance * scale * scale + (relative + 3.0) * value * value;
+        x[i].value = value;
+        if (b != NULL) {
+            x[i].value += (double)b[i];
+            x[i].variance += x[i].value * x[i].value;
+        }
+    }
+}
+$ end
+$ if shape.qk_norm then
+
 /* The norm of one row of q or k. */
-static void reference_norm(estimate *row, size_t heads, const float *w, const float *b)
+static void reference_qk_norm(estimate *row, size_t heads, const float *w, const float *b)
 {
     const size_t width = ${NAME}_QK_NORM_FULL ? heads * HEAD_DIM : HEAD_DIM;
-    const double n = (double)width;
-    size_t first, i;
+    size_t first;
     for (first = 0; first < heads * HEAD_DIM; first += width) {
-        estimate *x = row + first;
         const size_t own = ${NAME}_QK_NORM_PER_HEAD ? first : 0;
-        estimate sum;
-        double size, factor, relative;
-$   if shape.qk_norm.type == "layernorm" then
-        int pass;
-        for (pass = 0; pass < 2; pass++) { /* the second mean makes good what the first one lost */
-            const estimate mean = norm_sum(x, width, 0);
-            for (i = 0; i < width; i++) {
-                x[i].value -= mean.value / n;
-                x[i].variance += (pass == 1 ? mean.variance / n / n : 0.0) + x[i].value * x[i].value;
-            }
-        }
-$   end
-        sum = norm_sum(x, width, 1);
-        size = sum.value / n + ${NAME}_QK_NORM_EPS;
-        factor = 1.0 / square_root(size);
-        /* of the factor: half that of the sum, and the roundings of its steps */
-        relative = 0.25 * sum.variance / (n * size * n * size) + 3.0;
-        for (i = 0; i < width; i++) {
-            const double weight = (double)w[own + i] + ${NAME}_QK_NORM_UNIT_OFFSET;
-            const double value = x[i].value * factor * weight;
-            const double scale = factor * weight;
-            x[i].variance = x[i].variance * scale * scale + (relative + 3.0) * value * value;
-            x[i].value = value;
-            if (b != NULL) {
-                x[i].value += (double)b[own + i];
-                x[i].variance += x[i].value * x[i].value;
-            }
-        }
+        reference_norm(row + first, width, ${NAME}_QK_NORM_LAYERNORM, ${NAME}_QK_NORM_EPS, w + own,
+                       ${NAME}_QK_NORM_UNIT_OFFSET, b != NULL ? b + own : NULL);
     }
 }
 $ end
@@ -854,7 +1051,7 @@ $ -- What becomes of a row of q or k after its projection.
 $ local function prepare(which, heads)
 $   local x = ("%s + i * %s_ROW"):format(which, which:upper())
 $   local function norm()
-        reference_norm(${x}, ${heads}, w->${which}_norm, w->${which}_norm_bias);
+        reference_qk_norm(${x}, ${heads}, w->${which}_norm, w->${which}_norm_bias);
 $   end
 $   local after = shape.qk_norm and shape.qk_norm.order == "after_rope"
 $   if shape.qk_norm and not after then norm() end
@@ -864,8 +1061,170 @@ $   end
 $   if after then norm() end
 $ end
 
-/* Compares rows of y = layer(x), n positions from 0 on, `step` apart. */
-static void check_layer(const float *got, const float *x, const matrices *w, size_t n, size_t step,
+$ local block = shape.block
+$ if block then
+/* What a block has besides; what the model lacks is NULL. */
+typedef struct parts {
+    float *norms[4], *norm_biases[4]; /* before and after attention, before and after the feed-forward */
+    float *gate, *up, *down, *gate_bias, *up_bias, *down_bias;
+} parts;
+
+static parts made_parts(void)
+{
+    static const int has[4] = {${NAME}_ATTENTION_NORM, ${NAME}_ATTENTION_POST_NORM, ${NAME}_FFN_NORM,
+                               ${NAME}_FFN_POST_NORM};
+    const size_t ffn = ${NAME}_FFN;
+    parts made;
+    float scale_in = 1.5f, scale_out = 1.5f;
+    int i;
+    while (scale_in * scale_in * (float)D_MODEL > 3.0f)
+        scale_in *= 0.5f;
+    while (scale_out * scale_out * (float)ffn > 3.0f)
+        scale_out *= 0.5f;
+    for (i = 0; i < 4; i++) {
+        made.norms[i] = has[i] ? random_floats(D_MODEL, 2.0f, 30 + (unsigned long)i) : NULL;
+        made.norm_biases[i] = has[i] && ${NAME}_NORM_BIAS ? random_floats(D_MODEL, 1.0f, 34 + (unsigned long)i) : NULL;
+    }
+    made.gate = ${NAME}_GATED ? random_floats(ffn * D_MODEL, scale_in, 38) : NULL;
+    made.up = random_floats(ffn * D_MODEL, scale_in, 39);
+    made.down = random_floats(ffn * D_MODEL, scale_out, 40);
+    made.gate_bias = ${NAME}_GATED && ${NAME}_FFN_BIAS ? random_floats(ffn, 1.0f, 41) : NULL;
+    made.up_bias = ${NAME}_FFN_BIAS ? random_floats(ffn, 1.0f, 42) : NULL;
+    made.down_bias = ${NAME}_FFN_BIAS ? random_floats(D_MODEL, 1.0f, 43) : NULL;
+    return made;
+}
+
+static void free_parts(parts used)
+{
+    int i;
+    for (i = 0; i < 4; i++) {
+        free(used.norms[i]);
+        free(used.norm_biases[i]);
+    }
+    free(used.gate);
+    free(used.up);
+    free(used.down);
+    free(used.gate_bias);
+    free(used.up_bias);
+    free(used.down_bias);
+}
+
+$   local act = block.act
+/* The activation: its own error, and errors of x as far as it is steep. */
+static estimate activation(estimate x)
+{
+    const double v = x.value;
+    estimate y;
+$   if act == "relu" or act == "relu2" then
+    const double positive = v > 0.0 ? v : 0.0;
+    y.value = positive${act == "relu2" and " * positive" or ""};
+    y.variance = ${act == "relu2" and "4.0 * positive * positive * x.variance + y.value * y.value" or "v > 0.0 ? x.variance : 0.0"};
+$   else
+    double slope, share; /* share: of the roundings in the exponent */
+$     if act == "gelu" then
+    /* P(X <= v) is 1/2 + v (1 + v^2/3 (1 + v^2/5 (1 + ...))) e^(-v^2/2) / sqrt(2 pi) */
+    const double size = v < 0.0 ? -v : v, density = 0.39894228040143267794 * exponential(-0.5 * MIN(size, 30.0) * MIN(size, 30.0));
+    double term = MIN(size, 30.0), sum = 0.0, below;
+    int n;
+    for (n = 1; n < 2000 && term > 1e-20 * sum; n++) {
+        sum += term;
+        term *= MIN(size, 30.0) * MIN(size, 30.0) / (2.0 * n + 1.0);
+    }
+    below = size < 6.0 ? 0.5 + (v < 0.0 ? -sum : sum) * density : v < 0.0 ? density / (size + 1.0 / size) : 1.0;
+    y.value = v * below;
+    slope = below + v * density;
+    share = apart * (v < 0.0 ? 0.5 * v * v : 1.0);
+$     else
+$       local tanh, quick = act == "gelu_tanh", act == "quick_gelu"
+    const double exponent = ${tanh and "1.5957691216057307118 * (v + 0.044715 * v * v * v)" or quick and "1.702 * v" or "v"};
+    const double gate = 1.0 / (1.0 + exponential(-MAX(MIN(exponent, 600.0), -600.0)));
+    y.value = v * gate;
+    slope = gate + y.value * (1.0 - gate)${tanh and " * 1.5957691216057307118 * (1.0 + 0.134145 * v * v)" or quick and " * 1.702" or ""};
+    share = ${tanh and "(1.8 + apart)" or quick and "apart" or "0.0"} * exponent * (1.0 - gate);
+$     end
+    y.variance = slope * slope * x.variance + (${act == "gelu" and "28.0" or "7.0"} + share * share) * y.value * y.value;
+$     if act == "gelu" then
+    if (size >= 6.0)
+        y.variance += 1e-8; /* of the tail above, which is 1e-9 and less */
+$     end
+    y.variance += 1e-56; /* what is too far below counts as 0 */
+$   end
+    return y;
+}
+
+/* x + ${NAME}_RESIDUAL_MULTIPLIER * a, in a */
+static void add_residual(const estimate *x, estimate *a)
+{
+    const double m = ${NAME}_RESIDUAL_MULTIPLIER;
+    size_t i;
+    for (i = 0; i < D_MODEL; i++) {
+        const double term = m * a[i].value;
+        a[i].value = x[i].value + term;
+        a[i].variance = x[i].variance + m * m * a[i].variance + a[i].value * a[i].value${block.residual_multiplier and " + (1.0 + apart) * term * term" or ""};
+    }
+}
+
+static void norm_of(const parts *own, int which, estimate *x)
+{
+    reference_norm(x, D_MODEL, ${NAME}_NORM_LAYERNORM, ${NAME}_NORM_EPS, own->norms[which], ${NAME}_NORM_UNIT_OFFSET,
+                   own->norm_biases[which]);
+}
+
+/* The rest of the block for one row: x, the attention's input, and its output in y. */
+static void finish_block(const parts *own, const estimate *x, const estimate *normed, estimate *y)
+{
+    const size_t ffn = ${NAME}_FFN, bytes = D_MODEL * sizeof(estimate);
+    estimate *in = (estimate *)allocate(bytes), *out = (estimate *)allocate(bytes);
+    estimate *inner = (estimate *)allocate(2 * ffn * sizeof(estimate));
+    size_t i;
+$   local place = block.place
+$   local of_output = place == "sandwich" or place == "res_post"
+$   if of_output then
+    norm_of(own, 1, y);
+$   end
+    add_residual(x, y);
+$   if place == "post" then
+    norm_of(own, 1, y);
+$   end
+    memcpy(in, ${place == "parallel" and (block.parallel_norms == 2 and "x" or "normed") or "y"}, bytes);
+    (void)normed;
+$   if block.parallel_norms == 2 or place == "pre" or place == "sandwich" then
+    norm_of(own, 2, in);
+$   end
+    reference_project(in, D_MODEL, own->up, own->up_bias, ffn, inner);
+$   if block.gated then
+    reference_project(in, D_MODEL, own->gate, own->gate_bias, ffn, inner + ffn);
+    for (i = 0; i < ffn; i++) {
+        const estimate gate = activation(inner[ffn + i]), up = inner[i];
+        inner[i].value = gate.value * up.value;
+        inner[i].variance = gate.variance * up.value * up.value + gate.value * gate.value * up.variance +
+                            inner[i].value * inner[i].value;
+    }
+$   else
+    for (i = 0; i < ffn; i++)
+        inner[i] = activation(inner[i]);
+$   end
+    reference_project(inner, ffn, own->down, own->down_bias, D_MODEL, out);
+$   if of_output then
+    norm_of(own, 3, out);
+$   end
+    add_residual(y, out);
+    memcpy(y, out, bytes);
+$   if place == "post" then
+    norm_of(own, 3, y);
+$   end
+    free(in);
+    free(out);
+    free(inner);
+}
+
+$ end
+$ local with_parts = block and ", const parts *own" or ""
+$ if shape.mla then
+${mla_selftest}
+$ else
+/* Compares rows of y = layer(x), n positions from 0 on, `step` apart.${block and " With `own` it is a block." or ""} */
+static void check_layer(const float *got, const float *x, const matrices *w${with_parts}, size_t n, size_t step,
                         const char *what)
 {
     estimate *in = exact(x, n * D_MODEL);
@@ -874,9 +1233,19 @@ static void check_layer(const float *got, const float *x, const matrices *w, siz
     estimate *v = (estimate *)allocate(n * V_ROW * sizeof(estimate));
     estimate *mixed = (estimate *)allocate(O_ROW * sizeof(estimate));
     estimate *y = (estimate *)allocate(D_MODEL * sizeof(estimate));
+$ if shape.lse then
+    estimate log_sums[HEADS]; /* not an output of a layer */
+$ end
+$ if block then
+    estimate *residual = exact(x, n * D_MODEL);
+$ end
     int good = 1;
     size_t i;
     for (i = 0; i < n; i++) {
+$ if block and memory.block_offsets.attention_norm then
+        if (own != NULL)
+            norm_of(own, 0, in + i * D_MODEL);
+$ end
         reference_project(in + i * D_MODEL, D_MODEL, w->wk, w->bk, K_ROW, k + i * K_ROW);
         reference_project(in + i * D_MODEL, D_MODEL, w->wv, w->bv, V_ROW, v + i * V_ROW);
 $ prepare("k", "KV_HEADS")
@@ -884,11 +1253,18 @@ $ prepare("k", "KV_HEADS")
     for (i = 0; i < n; i += step) {
         reference_project(in + i * D_MODEL, D_MODEL, w->wq, w->bq, Q_ROW, q + i * Q_ROW);
 $ prepare("q", "HEADS")
-        reference_row(q, k, v, i, n, n, mixed);
+        reference_row(q, k, v, i, n, n, ${shape.lse and "log_sums, " or ""}mixed);
         reference_project(mixed, O_ROW, w->wo, w->bo, D_MODEL, y);
+$ if block then
+        if (own != NULL)
+            finish_block(own, residual + i * D_MODEL, in + i * D_MODEL, y);
+$ end
         good = close_to(got + i * D_MODEL, y, D_MODEL) && good;
     }
     check(good, what);
+$ if block then
+    free(residual);
+$ end
     free(in);
     free(q);
     free(k);
@@ -897,6 +1273,7 @@ $ prepare("q", "HEADS")
     free(y);
 }
 
+$ end
 $ local layer_reset = rope_switches and "cache_reset_for_rows" or name .. "_cache_reset"
 $ if rope_switches then
 /* Empties a cache for as many positions as the tests of the layer have. */
@@ -906,10 +1283,13 @@ static int cache_reset_for_rows(void *cache)
 }
 
 $ end
-static void test_layer(void)
+$ local function test_rows(which)
+$   local whole = which == "block"
+$   local own_parts = not block and "" or whole and ", &own" or ", NULL"
+static void test_${which}(void)
 {
     const size_t rows = ROWS, alone = ${NAME}_EXACT ? CAPACITY : rows;
-    block weights = block_new(${NAME}_WEIGHTS_BYTES), cache = block_new(${NAME}_CACHE_BYTES);
+    block weights = block_new(${NAME}_${whole and "BLOCK_" or ""}WEIGHTS_BYTES), cache = block_new(${NAME}_CACHE_BYTES);
     block scratch = block_new(MAX(${NAME}_SCRATCH_BYTES, ${NAME}_CACHE_SCRATCH_BYTES));
     block shared = block_new(
         MAX(${NAME}_SCRATCH_BYTES_FOR(THREADS), ${NAME}_CACHE_SCRATCH_BYTES_FOR(THREADS)));
@@ -917,10 +1297,36 @@ static void test_layer(void)
     float *again = floats(alone * D_MODEL);
     matrices w = made_weights();
     ${name}_weights source;
+$   if whole then
+    ${name}_block_weights all;
+    parts own = made_parts();
+$   end
     int good;
     size_t i, size = 0, held = 0;
 
     memset(&source, 0, sizeof source);
+$ if shape.mla then
+$   if shape.mla.q_rank then
+    source.q_a_proj = w.q_a_proj;
+    source.q_a_layernorm = w.q_a_layernorm;
+    source.q_b_proj = w.q_b_proj;
+$   else
+    source.q_proj = w.q_b_proj;
+$   end
+    source.kv_a_proj_with_mqa = w.kv_a_proj;
+    source.kv_a_layernorm = w.kv_a_layernorm;
+    source.kv_b_proj = w.kv_b_proj;
+    source.o_proj = w.o_proj;
+$   if shape.mla.q_rank and shape.qkv_bias then
+    source.q_a_proj_bias = w.q_a_bias;
+$   end
+$   if shape.qkv_bias then
+    source.kv_a_proj_bias = w.kv_a_bias;
+$   end
+$   if shape.o_bias then
+    source.o_proj_bias = w.o_bias;
+$   end
+$ else
     source.wq = w.wq;
     source.wk = w.wk;
     source.wv = w.wv;
@@ -933,6 +1339,7 @@ $ end
 $ if shape.o_bias then
     source.bo = w.bo;
 $ end
+$ end
 $ if shape.qk_norm then
     source.q_norm = w.q_norm;
     source.k_norm = w.k_norm;
@@ -944,71 +1351,109 @@ $ end
 $ for _, extra in ipairs(packed) do
     source.${extra.name} = ${extra.name};
 $ end
-    check(${name}_layer(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) ==
+    check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) ==
               ${NAME}_ERROR_WEIGHTS,
           "weights that were never packed are refused");
+$   if whole then
+    memset(&all, 0, sizeof all);
+    all.attention = source;
+$     for _, each in ipairs(layout.norms) do
+$       local at = ({ attention_norm = 0, attention_post_norm = 1, ffn_norm = 2, ffn_post_norm = 3 })[each]
+    all.${each} = own.norms[${at}];
+$       if block.norm_bias then
+    all.${each}_bias = own.norm_biases[${at}];
+$       end
+$     end
+$     for _, each in ipairs { "gate", "up", "down" } do
+$       if each ~= "gate" or block.gated then
+    all.w_${each} = own.${each};
+$         if block.bias then
+    all.b_${each} = own.${each}_bias;
+$         end
+$       end
+$     end
+    check(${name}_pack_block_weights(&all, weights.data) == 0, "weights are packed");
+$   else
     check(${name}_pack_weights(&source, weights.data) == 0, "weights are packed");
+$   end
 
-    check(${name}_layer(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
-          "layer without cache runs");
-    check_layer(y, x, &w, alone, alone > 64 ? alone / 5 : 1,
-                "layer without cache is near the reference");
+    check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
+          "${which} without cache runs");
+    check_layer(y, x, &w${own_parts}, alone, alone > 64 ? alone / 5 : 1${shape.mla and ", alone" or ""},
+                "${which} without cache is near the reference");
     hash(y, alone * D_MODEL);
     if (alone == rows) { /* else it would take long */
         memcpy(again, x, alone * D_MODEL * sizeof *x);
-        check(${name}_layer(weights.data, NULL, 0, alone, again, ${layer_more}again, shared.data, &backwards) == 0 &&
+        check(${name}_${which}(weights.data, NULL, 0, alone, again, ${layer_more}again, shared.data, &backwards) == 0 &&
                   same(y, again, alone * D_MODEL),
-              "layer in place and with a pool has the same bits");
+              "${which} in place and with a pool has the same bits");
     }
 
     check(${layer_reset}(cache.data) == 0 &&
-              ${name}_layer(weights.data, cache.data, 0, rows, x, ${layer_more}y, scratch.data, NULL) == 0,
-          "layer with a cache runs");
-    check_layer(y, x, &w, rows, rows > 8 ? 4 : 1, "layer with a cache is near the reference");
+              ${name}_${which}(weights.data, cache.data, 0, rows, x, ${layer_more}y, scratch.data, NULL) == 0,
+          "${which} with a cache runs");
+    check_layer(y, x, &w${own_parts}, rows, rows > 8 ? 4 : 1${shape.mla and ", rows" or ""}, "${which} with a cache is near the reference");
     hash(y, rows * D_MODEL);
     if (alone == rows)
-        check(same(y, again, rows * D_MODEL), "layer with a cache has the bits of that without");
+        check(same(y, again, rows * D_MODEL), "${which} with a cache has the bits of that without");
 
     good = ${layer_reset}(cache.data) == 0;
     for (i = 0; held < rows; i++, held += size) {
         size = chunk(i, rows - held);
-        good = good && ${name}_layer(weights.data, cache.data, held, size, x + held * D_MODEL,
+        good = good && ${name}_${which}(weights.data, cache.data, held, size, x + held * D_MODEL,
                                ${layer_more}again + held * D_MODEL, shared.data, &backwards) == 0;
     }
     held = ${NAME}_CAUSAL ? 0 : rows - size; /* else only the last chunk saw every key */
+$ if shape.mla then
+    /* The first chunk is a prompt of its own, whose rows are of the one form; from then on all are of
+     * the other, to be repeated in single steps. */
+    check(good, "${which} in chunks runs");
+    check_layer(again, x, &w${own_parts}, rows, 1, chunk(0, rows), "${which} in chunks is near the reference");
+    hash(again, rows * D_MODEL);
+    memcpy(y, again, rows * D_MODEL * sizeof *y);
+$ else
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
-          "layer in chunks has the bits of prefill");
+          "${which} in chunks has the bits of prefill");
+$ end
     good = 1;
     for (i = rows > 4 ? rows - 4 : 0; i < rows; i++)
-        good = good && ${name}_layer(weights.data, cache.data, i, 1, x + i * D_MODEL,
+        good = good && ${name}_${which}(weights.data, cache.data, i, 1, x + i * D_MODEL,
                                ${layer_more}again + i * D_MODEL, scratch.data, NULL) == 0;
     held = ${NAME}_CAUSAL ? 0 : rows - 1;
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
-          "layer in single steps has the bits of prefill");
+          "${which} in single steps has the bits of ${shape.mla and "chunks" or "prefill"}");
 
-    check(${name}_layer(weights.data, cache.data, CAPACITY, 1, x, ${layer_more}again, scratch.data, NULL) ==
+    check(${name}_${which}(weights.data, cache.data, CAPACITY, 1, x, ${layer_more}again, scratch.data, NULL) ==
               ${NAME}_ERROR_RANGE,
-          "layer past the capacity is refused");
+          "${which} past the capacity is refused");
 $ if rope_switches then
     if (rows > ${NAME}_ROPE_ORIGINAL)
         check(${name}_cache_reset(cache.data) == 0 &&
-                  ${name}_layer(weights.data, cache.data, 0, rows, x, ${layer_more}again, scratch.data, NULL) ==
+                  ${name}_${which}(weights.data, cache.data, 0, rows, x, ${layer_more}again, scratch.data, NULL) ==
                       ${NAME}_ERROR_RANGE,
               "a long sequence in a cache for short ones is refused");
 $ end
-    check(${name}_layer(weights.data, NULL, 1, 1, x, ${layer_more}again, scratch.data, NULL) ==
+    check(${name}_${which}(weights.data, NULL, 1, 1, x, ${layer_more}again, scratch.data, NULL) ==
               ${NAME}_ERROR_RANGE,
-          "layer without cache at a position past 0 is refused");
+          "${which} without cache at a position past 0 is refused");
 
     block_free(weights, "the packed weights are kept within their bytes");
-    block_free(cache, "layer keeps the cache within its bytes");
-    block_free(scratch, "layer stays within its scratch");
-    block_free(shared, "layer with a pool stays within its scratch");
+    block_free(cache, "${which} keeps the cache within its bytes");
+    block_free(scratch, "${which} stays within its scratch");
+    block_free(shared, "${which} with a pool stays within its scratch");
     free_weights(w);
+$   if whole then
+    free_parts(own);
+$   end
     free(x);
     free(y);
     free(again);
 }
+$ end
+$ test_rows("layer")
+$ if block then
+$   test_rows("block")
+$ end
 $ end
 
 /* ---- time ---- */
@@ -1040,7 +1485,7 @@ static void print_speed(void)
     int good = 1;
     do {
         start = seconds();
-        good = good && ${name}_attention(q, k, v, n, n, ${more}out, scratch.data, NULL) == 0;
+        good = good && ${name}_attention(q, k${values("v")}, n, n, ${more}out, scratch.data, NULL) == 0;
         once = seconds() - start;
         best = MIN(best, once);
         all += once;
@@ -1072,6 +1517,9 @@ static void test_all(void)
     const unsigned passed_before = passed;
     bits = 14695981039346656037ULL;
     worst_share = worst_error = 0.0;
+$ if shape.lse then
+    lse = floats(MAX(MOST, MIN(CAPACITY, (size_t)1024)) * HEADS);
+$ end
     check(strcmp(${name}_isa(), isa) == 0, "the forced instruction set is the one that runs");
 $ if shape.sinks then
     random_state = 20;
@@ -1084,9 +1532,15 @@ $ end
 $ if layout.cache.ring and layout.cache.positions <= 8192 then
     test_cache(ROUND - TAIL, ROUND);
 $ end
+$ if shape.lse then
+    test_merge();
+$ end
     test_errors();
 $ if shape.emit ~= "attention" then
     test_layer();
+$ end
+$ if shape.block then
+    test_block();
 $ end
     printf("%s: %u passed, largest error %.1e, at most %.2f of the bound, bits %016llx\n", isa,
            passed - passed_before, worst_error, root(worst_share), bits);
@@ -1148,6 +1602,9 @@ int main(int argc, char **argv)
         ran++;
         if (timed)
             print_speed();
+$ if shape.lse then
+        free(lse);
+$ end
     }
     if (ran == 0) {
         isa = only != NULL ? only : "any";

@@ -24,17 +24,31 @@ struct pool {
                 size_t count);
 };
 
-enum { ARRAYS = 13 };
-struct weights { /* what the kernel lacks is NULL */
+enum { ARRAYS = 14 };
+/* What the kernel lacks is NULL. With mla: wq q_proj or q_b_proj, wk kv_a_proj_with_mqa, wv
+ * kv_b_proj, wo o_proj, wq_a q_a_proj; bq and bk the biases of q_a_proj and kv_a_proj_with_mqa;
+ * q_norm and k_norm the layernorms of the latents. */
+struct weights {
     const float *wq, *wk, *wv, *wo, *bq, *bk, *bv, *bo, *q_norm, *k_norm, *q_norm_bias,
         *k_norm_bias;
     const float *sinks; /* [heads] */
+    const float *wq_a;
+};
+
+/* What a block has besides: field for field what each header declares behind the `attention` of
+ * <name>_block_weights. */
+enum { BLOCK_ARRAYS = 14 };
+struct block_weights { /* what the kernel lacks is NULL */
+    const float *attention_norm, *attention_norm_bias, *attention_post_norm,
+        *attention_post_norm_bias, *ffn_norm, *ffn_norm_bias, *ffn_post_norm, *ffn_post_norm_bias;
+    const float *w_gate, *w_up, *w_down, *b_gate, *b_up, *b_down;
 };
 
 /* What the calls of some kernels take besides, by the names of gen/arguments.lua; a layer takes
  * less, having some of it among its weights. */
 struct extras {
     const float *sinks; /* [heads] */
+    float *lse;         /* an output, [queries][heads], or NULL */
 };
 
 /* How a kernel scales its rotary angles, by the header's macros: numbers that the type lacks are 0.
@@ -53,6 +67,30 @@ struct qk_norm {
     double eps;
 };
 
+/* What is known of a norm of some channels. */
+struct norm {
+    bool layernorm, unit_offset;
+    double eps;
+};
+
+/* The block, by the header's macros. */
+struct block {
+    const char *act, *place;
+    bool attention_norm, attention_post_norm, ffn_norm, ffn_post_norm; /* which there are */
+    bool norm_bias, gated, bias;
+    struct norm norm;
+    size_t ffn, weights_bytes;
+    double residual_multiplier;
+};
+
+/* Keys and values from a latent, by the header's macros. head_dim, v_head_dim and kv_heads of such
+ * a kernel are those of its attention on the latent, whose values are the first channels of the
+ * keys: `v` is NULL, or says that once more. */
+struct mla {
+    size_t kv_rank, q_rank, nope_dim, rope_dim, v_head_dim, expand; /* q_rank 0: none */
+    double eps;
+};
+
 struct kernel {
     const char *name, *isas, *unfused; /* ids, separated by spaces: all, and those without fma */
     size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim, rope_offset;
@@ -61,7 +99,10 @@ struct kernel {
     double scale, rope_theta, softcap, alibi_bias_max, alibi_scale; /* softcap 0: none */
     const struct scaling *scaling;                                  /* NULL: none */
     const struct qk_norm *qk_norm;                                  /* NULL: none */
-    bool exact, causal, sinks, alibi, has_layer, qkv_bias, o_bias, weights_in_out, rope_interleaved;
+    const struct block *block;                                      /* NULL: none */
+    const struct mla *mla;                                          /* NULL: none */
+    bool exact, causal, sinks, lse, alibi, has_layer, qkv_bias, o_bias, weights_in_out,
+        rope_interleaved;
     size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;
     size_t (*scratch_bytes)(size_t threads),
         (*cache_scratch_bytes)(size_t threads); /* 0: no pool */
@@ -75,10 +116,17 @@ struct kernel {
     int (*cache_attention)(const void *cache, size_t pos, size_t n, const float *q,
                            const struct extras *extras, float *out, void *scratch,
                            const struct pool *pool);
+    int (*merge)(float *out, float *lse, const float *other, const float *other_lse,
+                 size_t n);                                           /* NULL without lse */
     int (*pack_weights)(const struct weights *source, void *weights); /* NULL without a layer */
     int (*layer)(const void *weights, void *cache, size_t pos, size_t n, const float *x,
                  const struct extras *extras, float *y, void *scratch,
                  const struct pool *pool); /* NULL without a layer */
+    int (*pack_block_weights)(const struct weights *attention, const struct block_weights *source,
+                              void *weights); /* NULL without a block; no source: both NULL */
+    int (*block_call)(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+                      const struct extras *extras, float *y, void *scratch,
+                      const struct pool *pool); /* NULL without a block */
     const char *(*isa)(void);
     int (*use_isa)(const char *isa);
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "definition.h"
+#include "mla.h"
 #include "pool.h"
 #include "remote.h"
 
@@ -29,32 +30,10 @@ void fill_mixed(float *to, size_t count, uint32_t seed, float amplitude) {
     }
 }
 
-static void **made_list;
-static size_t made_count, made_room;
-
 void *make(size_t count, size_t size) {
-    if (made_count == made_room) {
-        made_room = 2 * made_room + 64;
-        made_list = realloc(made_list, made_room * sizeof *made_list);
-        cr_assert(made_list, "out of memory");
-    }
     void *memory = calloc(count + 1, size);
     cr_assert(memory, "out of memory");
-    return made_list[made_count++] = memory;
-}
-
-void discard(void *made) {
-    size_t i = made_count;
-    while (i && made_list[i - 1] != made)
-        i--;
-    cr_assert(i, "discarded, but not made");
-    made_list[i - 1] = made_list[--made_count];
-    free(made);
-}
-
-void discard_all(void) {
-    while (made_count)
-        free(made_list[--made_count]);
+    return memory;
 }
 
 static float *filled(size_t count, uint32_t seed, float amplitude) {
@@ -90,8 +69,16 @@ size_t attention_work(const struct kernel *kernel, size_t n, size_t rows) {
 
 size_t layer_work(const struct kernel *kernel, size_t n, size_t rows) {
     const size_t q_and_out = kernel->heads * (kernel->head_dim + kernel->v_head_dim);
+    if (kernel->mla) /* the reference computes both forms, and k and v of all keys */
+        return rows * kernel->parameters + n * mla_expansion(kernel) +
+               2 * attention_work(kernel, n, rows);
     return rows * kernel->d_model * (q_and_out + kv_width(kernel)) +
            attention_work(kernel, n, rows);
+}
+
+size_t block_work(const struct kernel *kernel, size_t n, size_t rows) {
+    const size_t matrices = kernel->block->gated ? 3 : 2;
+    return layer_work(kernel, n, rows) + rows * kernel->d_model * matrices * kernel->block->ffn;
 }
 
 /* How many times less the tests compute: emulated kernels are so many times slower. */
@@ -157,6 +144,10 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
         for (size_t i = 0; i < k_size; i += kernel->head_dim)
             made.k[i] = 10.0F * (float)i / (float)k_size - 5.0F;
     }
+    if (kernel->mla)
+        for (size_t i = 0; i < n; i++)
+            memcpy(made.v + i * kernel->v_head_dim, made.k + i * kernel->head_dim,
+                   kernel->v_head_dim * sizeof *made.v);
     return made;
 }
 
@@ -172,59 +163,56 @@ float *random_sinks(const struct kernel *kernel) {
     return made;
 }
 
-struct weights zero_weights(const struct kernel *kernel) {
+void weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAYS]) {
     const size_t inputs = kernel->d_model, q = kernel->heads * kernel->head_dim;
     const size_t k = kernel->kv_heads * kernel->head_dim;
     const size_t v = kernel->kv_heads * kernel->v_head_dim;
+    const size_t mixed = kernel->heads * kernel->v_head_dim;
+    const size_t q_norm = norm_size(kernel, kernel->heads);
+    const size_t k_norm = norm_size(kernel, kernel->kv_heads);
+    const bool norm_bias = kernel->qk_norm && kernel->qk_norm->bias;
+    const struct array_size all[ARRAYS] = {{q * inputs, inputs},
+                                           {k * inputs, inputs},
+                                           {v * inputs, inputs},
+                                           {mixed * inputs, mixed},
+                                           {kernel->qkv_bias ? q : 0, 3},
+                                           {kernel->qkv_bias ? k : 0, 3},
+                                           {kernel->qkv_bias ? v : 0, 3},
+                                           {kernel->o_bias ? inputs : 0, 3},
+                                           {q_norm, 1},
+                                           {k_norm, 1},
+                                           {norm_bias ? q_norm : 0, 3},
+                                           {norm_bias ? k_norm : 0, 3},
+                                           {kernel->sinks ? kernel->heads : 0, 1},
+                                           {0, 1}};
+    if (kernel->mla)
+        mla_weight_sizes(kernel, sizes);
+    else
+        memcpy(sizes, all, sizeof all);
+}
+
+struct weights zero_weights(const struct kernel *kernel) {
     struct weights made = {0};
-    made.wq = make(q * inputs, sizeof(float));
-    made.wk = make(k * inputs, sizeof(float));
-    made.wv = make(v * inputs, sizeof(float));
-    made.wo = make(kernel->heads * kernel->v_head_dim * inputs, sizeof(float));
-    if (kernel->qkv_bias) {
-        made.bq = make(q, sizeof(float));
-        made.bk = make(k, sizeof(float));
-        made.bv = make(v, sizeof(float));
-    }
-    if (kernel->o_bias)
-        made.bo = make(inputs, sizeof(float));
-    if (kernel->qk_norm) {
-        made.q_norm = make(norm_size(kernel, kernel->heads), sizeof(float));
-        made.k_norm = make(norm_size(kernel, kernel->kv_heads), sizeof(float));
-    }
-    if (kernel->qk_norm && kernel->qk_norm->bias) {
-        made.q_norm_bias = make(norm_size(kernel, kernel->heads), sizeof(float));
-        made.k_norm_bias = make(norm_size(kernel, kernel->kv_heads), sizeof(float));
-    }
+    struct array_size sizes[ARRAYS];
+    weight_sizes(kernel, sizes);
+    for (size_t i = 0; i < ARRAYS; i++)
+        if (sizes[i].count)
+            ((const float **)&made)[i] = make(sizes[i].count, sizeof(float));
+    free((float *)made.sinks);
     made.sinks = random_sinks(kernel);
     return made;
 }
 
 struct weights random_weights(const struct kernel *kernel, uint32_t seed) {
     const struct weights made = zero_weights(kernel);
-    const size_t inputs = kernel->d_model, q = kernel->heads * kernel->head_dim;
-    const size_t k = kernel->kv_heads * kernel->head_dim;
-    const size_t v = kernel->kv_heads * kernel->v_head_dim;
-    const size_t mixed = kernel->heads * kernel->v_head_dim;
-    const struct {
-        const float *to;
-        size_t count, inputs;
-    } all[] = {{made.wq, q * inputs, inputs},
-               {made.wk, k * inputs, inputs},
-               {made.wv, v * inputs, inputs},
-               {made.wo, mixed * inputs, mixed},
-               {made.bq, q, 3},
-               {made.bk, k, 3},
-               {made.bv, v, 3},
-               {made.bo, inputs, 3},
-               {made.q_norm, norm_size(kernel, kernel->heads), 1},
-               {made.k_norm, norm_size(kernel, kernel->kv_heads), 1},
-               {made.q_norm_bias, norm_size(kernel, kernel->heads), 3},
-               {made.k_norm_bias, norm_size(kernel, kernel->kv_heads), 3}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].to)
-            fill_mixed((float *)all[i].to, all[i].count, seed + (uint32_t)i,
-                       sqrtf(3.0F / (float)all[i].inputs));
+    struct array_size sizes[ARRAYS];
+    weight_sizes(kernel, sizes);
+    for (size_t i = 0; i < ARRAYS; i++) {
+        float *const array = ((float *const *)&made)[i];
+        if (array && array != made.sinks)
+            fill_mixed(array, sizes[i].count, seed + (uint32_t)i,
+                       sqrtf(3.0F / (float)sizes[i].inputs));
+    }
     return made;
 }
 
@@ -251,6 +239,61 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
     made.x = filled(rows * kernel->d_model, (uint32_t)n + 1, 1);
     made.k = filled((n - rows) * kernel->kv_heads * kernel->head_dim, (uint32_t)n + 2, 1);
     made.v = filled((n - rows) * kernel->kv_heads * kernel->v_head_dim, (uint32_t)n + 3, 1);
+    return made;
+}
+
+void block_shapes(const struct kernel *kernel, size_t shapes[BLOCK_ARRAYS][2]) {
+    const struct block *block = kernel->block;
+    const size_t d = kernel->d_model, ffn = block->ffn;
+    const bool norms[] = {block->attention_norm, block->attention_post_norm, block->ffn_norm,
+                          block->ffn_post_norm};
+    const size_t matrices[][2] = {{d, block->gated ? ffn : 0},
+                                  {d, ffn},
+                                  {ffn, d},
+                                  {0, block->gated && block->bias ? ffn : 0},
+                                  {0, block->bias ? ffn : 0},
+                                  {0, block->bias ? d : 0}};
+    memset(shapes, 0, BLOCK_ARRAYS * sizeof *shapes);
+    for (size_t i = 0; i < 8; i++)
+        shapes[i][1] = norms[i / 2] && (i % 2 == 0 || block->norm_bias) ? d : 0;
+    memcpy(shapes + 8, matrices, sizeof matrices);
+}
+
+struct block_weights random_block_weights(const struct kernel *kernel, uint32_t seed) {
+    struct block_weights made = {0};
+    const float **const all = (const float **)&made;
+    size_t shapes[BLOCK_ARRAYS][2];
+    block_shapes(kernel, shapes);
+    for (size_t i = 0; i < BLOCK_ARRAYS; i++) {
+        const size_t inputs = shapes[i][0], count = (inputs ? inputs : 1) * shapes[i][1];
+        if (!count)
+            continue;
+        float *array = make(count, sizeof *array);
+        fill_mixed(array, count, seed + 100 + (uint32_t)i,
+                   inputs                ? sqrtf(3.0F / (float)inputs)
+                   : i < 8 && i % 2 == 0 ? 2
+                                         : 1);
+        all[i] = array;
+    }
+    return made;
+}
+
+void *pack_block(const struct kernel *kernel, const struct weights *weights,
+                 const struct block_weights *block) {
+    void *packed = guard_new(kernel->block->weights_bytes, AT_END);
+    cr_assert_eq(kernel->pack_block_weights(weights, block, packed), OK, "%s: pack_block_weights",
+                 kernel->name);
+    guard_freeze(packed);
+    return packed;
+}
+
+struct problem block_problem(const struct kernel *kernel, size_t n, size_t rows,
+                             const struct weights *weights, const struct block_weights *block,
+                             const void *packed) {
+    struct problem made = layer_problem(kernel, n, rows, weights, packed);
+    made.whole = true;
+    made.block_weights = *block;
+    made.checked = checkable(kernel, rows, block_work(kernel, n, 1));
     return made;
 }
 
@@ -377,13 +420,15 @@ int reset_for(const struct kernel *kernel, void *cache, size_t length) {
 
 static void *new_cache(const struct problem *problem, const struct way *way) {
     const struct kernel *kernel = problem->kernel;
-    const size_t bytes = kernel->cache_bytes, head = bytes / kernel->kv_heads, margin = 4096;
+    const size_t bytes = kernel->cache_bytes, margin = 4096,
+                 heads = kernel->mla ? 1 : kernel->kv_heads;
+    const size_t head = bytes / heads;
     char *cache = guard_new(bytes, way->place == SHIFTED ? AT_START : way->place);
     /* Each head's part as far as the keys come, and two blocks more: time. */
-    const size_t filled = smaller(head / kernel->capacity * (problem->n + 1024) + 2 * margin, head);
-    for (size_t i = 0; i < kernel->kv_heads && way->garbage; i++) {
+    const size_t filled = smaller(head / kernel->capacity * (problem->n + 1024) + margin, head);
+    for (size_t i = 0; i < heads && way->garbage; i++) {
         const size_t first = i * head > margin ? i * head - margin : 0;
-        memset(cache + first, way->garbage, smaller(filled + margin, bytes - first));
+        memset(cache + first, way->garbage, smaller(filled + 2 * margin, bytes - first));
     }
     expect_ok(problem, way, "reset", reset_for(kernel, cache, problem->n));
     return cache;
@@ -416,6 +461,11 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
         const size_t end = smaller(i + chunk, problem->rows), inner = guard_mark();
         float *q = input(way, problem->q + i * q_width, (end - i) * q_width, way->in_place);
         float *result = output(way, q, (end - i) * out_width);
+        const size_t sums = (end - i) * kernel->heads;
+        struct extras extras = problem->extras;
+        float *const lse = extras.lse;
+        if (lse)
+            extras.lse = guard_new(sums * sizeof *out, way->place);
         if (way->cache) {
             const size_t needed = smaller(problem->n, before + end + ahead);
             for (size_t step; held < needed; held += step) {
@@ -423,17 +473,19 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
                 append(problem, way, cache, held, held + step);
             }
             expect_ok(problem, way, "cache_attention",
-                      kernel->cache_attention(cache, before + i, end - i, q, &problem->extras,
-                                              result, scratch_memory, given));
+                      kernel->cache_attention(cache, before + i, end - i, q, &extras, result,
+                                              scratch_memory, given));
         } else {
             const size_t keys = kernel->causal ? before + end : problem->n;
             const float *k = input(way, problem->k, keys * k_width, false);
             const float *v = input(way, problem->v, keys * v_width, false);
-            expect_ok(problem, way, "attention",
-                      kernel->attention(q, k, v, end - i, keys, &problem->extras, result,
-                                        scratch_memory, given));
+            expect_ok(
+                problem, way, "attention",
+                kernel->attention(q, k, v, end - i, keys, &extras, result, scratch_memory, given));
         }
         memcpy(out + i * out_width, result, (end - i) * out_width * sizeof *out);
+        if (lse)
+            memcpy(lse + i * kernel->heads, extras.lse, sums * sizeof *out);
         guard_release(inner);
     }
     guard_release(mark);
@@ -455,9 +507,10 @@ void run_layer(const struct problem *problem, const struct way *way, float *y) {
         const size_t end = smaller(i + chunk, problem->rows), inner = guard_mark();
         float *x = input(way, problem->x + i * width, (end - i) * width, way->in_place);
         float *result = output(way, x, (end - i) * width);
-        expect_ok(problem, way, "layer",
-                  kernel->layer(problem->packed, cache, before + i, end - i, x, &problem->extras,
-                                result, scratch_memory, given));
+        expect_ok(problem, way, problem->whole ? "block" : "layer",
+                  (problem->whole ? kernel->block_call : kernel->layer)(
+                      problem->packed, cache, before + i, end - i, x, &problem->extras, result,
+                      scratch_memory, given));
         memcpy(y + i * width, result, (end - i) * width * sizeof *y);
         guard_release(inner);
     }
@@ -473,7 +526,7 @@ struct view view_at(const struct kernel *kernel, ptrdiff_t position, size_t held
     if (right && end < (ptrdiff_t)held)
         view.end = end > 0 ? (size_t)end : 0;
     if (kernel->window && first + 1 > 0)
-        view.first = (size_t)(first + 1);
+        view.first = smaller((size_t)(first + 1), view.end);
     return view;
 }
 
@@ -504,7 +557,7 @@ static struct bounded *loaded(const float *from, size_t count) {
 }
 
 void attention_reference(const struct problem *problem, const struct view *views,
-                         struct bounded *out) {
+                         struct bounded *out, struct bounded *lse) {
     const struct kernel *kernel = problem->kernel;
     const size_t q_width = kernel->heads * kernel->head_dim;
     const size_t unchecked = problem->rows - problem->checked;
@@ -513,11 +566,11 @@ void attention_reference(const struct problem *problem, const struct view *views
     struct bounded *v = loaded(problem->v, problem->n * kernel->kv_heads * kernel->v_head_dim);
     struct view *right = visible(problem, 0);
     reference_attention(kernel, q, k, v, problem->checked, &problem->extras, views ? views : right,
-                        out);
-    discard(q);
-    discard(k);
-    discard(v);
-    discard(right);
+                        out, lse);
+    free(q);
+    free(k);
+    free(v);
+    free(right);
 }
 
 void attention_bits(const struct problem *problem, float *out) {
@@ -526,17 +579,33 @@ void attention_bits(const struct problem *problem, float *out) {
     struct view *views = visible(problem, 0);
     definition_attention(kernel, problem->q + unchecked * kernel->heads * kernel->head_dim,
                          problem->k, problem->v, problem->checked, &problem->extras, views, out);
-    discard(views);
+    free(views);
 }
 
-#define NAME layer_reference
+#define NAME plain_layer_reference
+#define LAYER static
+#define CORE layer_reference_core
+#define AROUND layer_reference_around
+#define BLOCK_NORM reference_block_norm
+#define RESIDUAL reference_residual
+#define FEED_FORWARD reference_feed_forward
 #define NUMBER struct bounded
 #define LOAD reference_load
 #define PROJECT reference_project
 #define ROTATE reference_rope
 #define NORM reference_norm
-#define ATTENTION reference_attention
+#define ATTENTION(...) reference_attention(__VA_ARGS__, NULL)
 #include "layer.inc"
+
+void layer_reference(const struct problem *problem, size_t chunk, struct bounded *y) {
+    if (!problem->kernel->mla) {
+        plain_layer_reference(problem, chunk, y);
+        return;
+    }
+    struct view *views = visible(problem, chunk);
+    mla_reference(problem, chunk, views, y);
+    free(views);
+}
 
 static void copy(const float *from, size_t count, float *to) {
     if (count)
@@ -550,6 +619,12 @@ static void no_rope(const struct kernel *kernel, float *x, size_t heads, size_t 
 }
 
 #define NAME layer_bits
+#define CORE layer_bits_core
+#define AROUND layer_bits_around
+#define BLOCK_NORM definition_block_norm
+#define RESIDUAL definition_residual
+#define FEED_FORWARD definition_feed_forward
+#define LAYER
 #define NUMBER float
 #define LOAD copy
 #define PROJECT definition_project
@@ -629,11 +704,11 @@ void key_in_cache(const struct kernel *kernel, const float *k, const float *norm
             observed[head * dim + d] = (double)expected[d] + log(share / (1 - share)) / SHARPNESS;
         }
     }
-    discard(sinks);
-    discard(problem.x);
-    discard(problem.k);
-    discard(problem.v);
-    discard(q);
-    discard(out);
-    discard(y);
+    free(sinks);
+    free(problem.x);
+    free(problem.k);
+    free(problem.v);
+    free(q);
+    free(out);
+    free(y);
 }

@@ -1,5 +1,5 @@
 /* Inputs for one attention or one layer, the ways to compute them with a kernel, and what has to
- * come out. What is made here lasts as long as an instruction set's turn of a test. */
+ * come out. Nothing that is made here is freed: a process runs one test. */
 #ifndef PROBLEM_H
 #define PROBLEM_H
 
@@ -14,10 +14,8 @@
 void fill(float *to, size_t count, uint32_t seed, float amplitude);
 void fill_mixed(float *to, size_t count, uint32_t seed, float amplitude);
 
-/* Zeros, or the end of the test; all is discarded after the turn of an instruction set. */
+/* Zeros, or the end of the test. */
 void *make(size_t count, size_t size);
-void discard(void *made);
-void discard_all(void);
 
 /* What the numbers are like: KINDS of them. */
 enum kind {
@@ -38,6 +36,8 @@ struct problem {
     /* A layer has x [rows][d_model] in place of q, and k, v only for the positions before it. */
     float *x;
     struct weights weights;
+    bool whole; /* the block, not the layer alone */
+    struct block_weights block_weights;
     const void *packed;
 };
 
@@ -49,6 +49,7 @@ size_t edges(const struct kernel *kernel, size_t list[EDGES]);
 /* Multiply-adds of a problem. */
 size_t attention_work(const struct kernel *kernel, size_t n, size_t rows);
 size_t layer_work(const struct kernel *kernel, size_t n, size_t rows);
+size_t block_work(const struct kernel *kernel, size_t n, size_t rows);
 
 /* How many of n rows to compute where one takes `each` multiply-adds: as many as are cheap, or
  * `least` as far as that is bearable. All if the kernel is exact and n its capacity. */
@@ -69,9 +70,19 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
                                  enum kind kind);
 struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
                              const struct weights *weights, const void *packed);
+/* `packed` as of pack_block. */
+struct problem block_problem(const struct kernel *kernel, size_t n, size_t rows,
+                             const struct weights *weights, const struct block_weights *block,
+                             const void *packed);
 
 /* Weights of the norm of q or k, which has so many heads. */
 size_t norm_size(const struct kernel *kernel, size_t heads);
+
+/* Floats of each array of the kernel's weights, in the order of the struct; 0: it lacks it. */
+struct array_size {
+    size_t count, inputs; /* so many inputs that are summed make an output */
+};
+void weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAYS]);
 
 /* Source weights as the kernel takes them: outputs are about as large as inputs. */
 struct weights random_weights(const struct kernel *kernel, uint32_t seed);
@@ -83,6 +94,12 @@ float *random_sinks(const struct kernel *kernel);
 float *at(const struct kernel *kernel, const float *matrix, size_t input, size_t inputs,
           size_t output, size_t outputs);
 void *pack(const struct kernel *kernel, const struct weights *weights);
+/* The same for a block. The shape of each array of struct block_weights, in its order: inputs (0: a
+ * vector) and outputs; 0 outputs: the kernel has none. */
+void block_shapes(const struct kernel *kernel, size_t shapes[BLOCK_ARRAYS][2]);
+struct block_weights random_block_weights(const struct kernel *kernel, uint32_t seed);
+void *pack_block(const struct kernel *kernel, const struct weights *weights,
+                 const struct block_weights *block);
 
 /* One way to compute a problem. The bits that come out must not depend on it. */
 struct way {
@@ -103,7 +120,8 @@ extern const struct way DIRECT, CACHED;
 bool attention_fits(const struct problem *problem, const struct way *way);
 bool layer_fits(const struct problem *problem, const struct way *way);
 
-/* Results for all rows: [rows][heads][v_head_dim], [rows][d_model]. Every buffer is exact-sized
+/* Results for all rows: [rows][heads][v_head_dim], [rows][d_model]; run_layer runs the block if the
+ * problem is a whole one. Every buffer is exact-sized
  * against a guard page; a status other than 0 ends the test. */
 void attend(const struct problem *problem, const struct way *way, float *out);
 void run_layer(const struct problem *problem, const struct way *way, float *y);
@@ -125,11 +143,12 @@ bool is_ring(const struct kernel *kernel);
 bool knows_positions(const struct kernel *kernel);
 
 /* What must come out for the checked rows: by the reference, and to the bit. `views`: what
- * each row sees, NULL as it should be. A layer that isn't
- * causal shows each row what its call's chunk brings; `chunk` as in struct way. No layer_bits with
- * rope: its angles are not part of the definition. */
+ * each row sees, NULL as it should be. `lse`, NULL: not wanted; the bits of it go where the
+ * problem's own should, as those of `attend` do for all rows. A layer that isn't causal shows each
+ * row what its call's chunk brings; `chunk` as in struct way. No layer_bits with rope: its angles
+ * are not part of the definition. */
 void attention_reference(const struct problem *problem, const struct view *views,
-                         struct bounded *out);
+                         struct bounded *out, struct bounded *lse);
 void attention_bits(const struct problem *problem, float *out);
 void layer_reference(const struct problem *problem, size_t chunk, struct bounded *y);
 void layer_bits(const struct problem *problem, size_t chunk, float *y);

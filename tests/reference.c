@@ -82,9 +82,9 @@ static struct bounded capped(const struct kernel *kernel, struct bounded z) {
     return rounded(c * t, square(slope) * (z.squares + square(U * z.value)), 24);
 }
 
-/* The weights of one row before the division, the largest 1, from its scores p[first .. end - 1].
- */
-static void soften(const struct kernel *kernel, struct bounded *p, size_t first, size_t end) {
+/* The weights of one row before the division, the largest 1, from its scores p[first .. end - 1];
+ * the greatest of these. */
+static double soften(const struct kernel *kernel, struct bounded *p, size_t first, size_t end) {
     const double least = kernel->alibi ? TINY_P_BIASED : TINY_P;
     double most = -DBL_MAX;
     for (size_t j = first; j < end; j++)
@@ -97,12 +97,25 @@ static void soften(const struct kernel *kernel, struct bounded *p, size_t first,
         p[j].value = exp2(-below);
         p[j].squares = square(p[j].value) * (square(LN_2) * exponent + scaling) + square(least);
     }
+    return most;
+}
+
+/* ln of the sum of the weights, of scores whose greatest is `most`: the errors that all scores
+ * share are in the weights' already. The logarithm is good to 4 u, and `most` times ln 2 rounds
+ * once, like the sum. */
+static struct bounded log_sum(double most, struct bounded total) {
+    if (total.value <= 0)
+        return (struct bounded){-INFINITY, 0};
+    const double logarithm = log(total.value), shift = most * LN_2;
+    return rounded(
+        shift + logarithm,
+        total.squares / square(total.value) + square(4 * U * logarithm) + square(U * shift), 1);
 }
 
 void reference_attention(const struct kernel *kernel, const struct bounded *q,
                          const struct bounded *k, const struct bounded *v, size_t rows,
-                         const struct extras *extras, const struct view *views,
-                         struct bounded *out) {
+                         const struct extras *extras, const struct view *views, struct bounded *out,
+                         struct bounded *lse) {
     const size_t heads = kernel->heads, kv_heads = kernel->kv_heads;
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
     const double unit = kernel->softcap > 0 ? LOG2_E * 2 / kernel->softcap : LOG2_E;
@@ -136,7 +149,7 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
         struct bounded *sink = &p[end]; /* a score of its own, without a value */
         if (kernel->sinks)
             *sink = rounded((double)extras->sinks[head] * LOG2_E, 0, 2);
-        soften(kernel, p, first, kernel->sinks ? end + 1 : end);
+        const double most = soften(kernel, p, first, kernel->sinks ? end + 1 : end);
 
         struct bounded total = {0, 0};
         if (kernel->sinks) { /* every block scales it */
@@ -157,6 +170,8 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
         }
         const size_t blocks = end / BLOCK - first / BLOCK + 1;
         total = rounded(total.value, total.squares, 36 + (double)blocks);
+        if (lse)
+            *lse++ = log_sum(most, total);
         for (size_t d = 0; d < v_dim; d++) {
             out[d] = (struct bounded){0, 0}; /* a row that sees no key */
             if (first == end)
@@ -270,8 +285,8 @@ static struct bounded norm_sum(const struct bounded *x, size_t count, bool squar
     return sum;
 }
 
-static void norm_vector(const struct qk_norm *norm, const float *w, const float *bias,
-                        double product, struct bounded *x, size_t count) {
+static void norm_vector(const struct norm *norm, const float *w, const float *bias, double product,
+                        struct bounded *x, size_t count) {
     const double n = (double)count;
     /* The kernel takes off the mean twice: the error of the first one, whatever its size, is part
      * of the second. */
@@ -308,9 +323,95 @@ void reference_norm(const struct kernel *kernel, const float *w, const float *bi
     const size_t dim = kernel->head_dim, width = norm && norm->full ? heads * dim : dim;
     for (size_t first = 0; norm && first < heads * dim; first += width) {
         const size_t own = norm->per_head ? first : 0;
-        norm_vector(norm, w + own, bias ? bias + own : NULL, product_error(kernel), x + first,
+        const struct norm each = {norm->layernorm, norm->unit_offset, norm->eps};
+        norm_vector(&each, w + own, bias ? bias + own : NULL, product_error(kernel), x + first,
                     width);
     }
+}
+
+void reference_block_norm(const struct kernel *kernel, const float *w, const float *bias,
+                          struct bounded *x) {
+    norm_vector(&kernel->block->norm, w, bias, product_error(kernel), x, kernel->d_model);
+}
+
+void reference_residual(const struct kernel *kernel, const struct bounded *x, struct bounded *a) {
+    const double factor = kernel->block->residual_multiplier;
+    const struct bounded multiplier = {factor, square(U * factor)};
+    for (size_t i = 0; i < kernel->d_model; i++) {
+        struct bounded sum = x[i];
+        if (factor != 1)
+            chain(product_error(kernel), &sum, multiplier, a[i]);
+        else
+            sum = rounded(sum.value + a[i].value, sum.squares + a[i].squares, 1);
+        a[i] = sum;
+    }
+}
+
+struct bounded reference_activation(const struct kernel *kernel, const char *act,
+                                    struct bounded x) {
+    /* The largest relative error of each in U, measured over the floats, and what the rounding of
+     * the exponent makes of it: so much of the exponent, whose size grows where x falls. */
+    const double apart = product_error(kernel) / U, v = x.value;
+    double y, slope, own, share, exponent;
+    if (strcmp(act, "relu") == 0 || strcmp(act, "relu2") == 0) {
+        const bool squared = act[4] != 0;
+        const double positive = fmax(v, 0);
+        y = squared ? square(positive) : positive;
+        slope = v < 0 ? 0 : squared ? 2 * v : 1;
+        return rounded(y, square(slope) * x.squares, squared);
+    }
+    if (strcmp(act, "gelu") == 0) {
+        const double tail = erfc(-v / sqrt(2)) / 2;
+        y = v * tail;
+        slope = tail + v * exp(-v * v / 2) / sqrt(8 * atan(1));
+        own = 5.3;
+        share = apart;
+        exponent = v < 0 ? v * v / 2 : 1;
+    } else {
+        const bool tanh = strcmp(act, "gelu_tanh") == 0, quick = strcmp(act, "quick_gelu") == 0;
+        const double c = sqrt(2 / atan(1)); /* 2 sqrt(2 / pi) */
+        exponent = tanh ? c * (v + 0.044715 * v * v * v) : quick ? 1.702 * v : v;
+        const double steep = tanh ? c * (1 + 3 * 0.044715 * v * v) : quick ? 1.702 : 1;
+        const double gate = 1 / (1 + exp(-exponent));
+        y = v * gate;
+        slope = gate + v * steep * gate * (1 - gate);
+        own = 2.5;
+        share = tanh ? 1.8 + apart : quick ? apart : 0;
+        exponent *= 1 - gate;
+    }
+    const double relative = own + share * fabs(exponent);
+    /* below the least argument that is computed, y counts as 0 */
+    return (struct bounded){y, square(slope) * x.squares + square(U * relative * y) +
+                                   square(0x1p-119)};
+}
+
+void reference_feed_forward(const struct kernel *kernel, const struct block_weights *w,
+                            const struct bounded *x, size_t rows, struct bounded *y) {
+    const struct block *block = kernel->block;
+    const size_t width = kernel->d_model, size = rows * block->ffn;
+    const bool in_out = kernel->weights_in_out;
+    struct bounded *inner = make(size, sizeof *inner), *gate = make(size, sizeof *gate);
+    reference_project(kernel, w->w_up, w->b_up, in_out, x, rows, width, block->ffn, inner);
+    if (block->gated)
+        reference_project(kernel, w->w_gate, w->b_gate, in_out, x, rows, width, block->ffn, gate);
+    for (size_t i = 0; i < size; i++) {
+        if (!block->gated) {
+            inner[i] = reference_activation(kernel, block->act, inner[i]);
+            continue;
+        }
+        struct bounded product = {0, 0};
+        chain(0, &product, reference_activation(kernel, block->act, gate[i]), inner[i]);
+        inner[i] = product;
+    }
+    reference_project(kernel, w->w_down, w->b_down, in_out, inner, rows, block->ffn, width, y);
+    free(inner);
+    free(gate);
+}
+
+void reference_rmsnorm(const struct kernel *kernel, const float *w, double eps, struct bounded *x,
+                       size_t count) {
+    const struct norm norm = {.eps = eps};
+    norm_vector(&norm, w, NULL, product_error(kernel), x, count);
 }
 
 double reference_bound(struct bounded number) { return 8 * sqrt(number.squares); }

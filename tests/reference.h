@@ -18,11 +18,12 @@ double reference_bound(struct bounded number);
 void reference_load(const float *from, size_t count, struct bounded *to);
 
 /* q [rows][heads][head_dim], k [..][kv_heads][head_dim], v [..][kv_heads][v_head_dim]; row i sees
- * the keys of views[i]. `extras` as the kernel takes them. out [rows][heads][v_head_dim]. */
+ * the keys of views[i]. `extras` as the kernel takes them. out [rows][heads][v_head_dim], lse
+ * [rows][heads] or NULL. */
 void reference_attention(const struct kernel *kernel, const struct bounded *q,
                          const struct bounded *k, const struct bounded *v, size_t rows,
-                         const struct extras *extras, const struct view *views,
-                         struct bounded *out);
+                         const struct extras *extras, const struct view *views, struct bounded *out,
+                         struct bounded *lse);
 
 /* The slope of ALiBi of a head: by the paper for a power of two of heads, and for the others every
  * second one of twice as many. */
@@ -43,6 +44,21 @@ void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads
  * model has them (the latter NULL without); nothing without a norm. */
 void reference_norm(const struct kernel *kernel, const float *w, const float *bias,
                     struct bounded *x, size_t heads);
+
+/* Of a block: the norm of a row [d_model] in place; a = x + multiplier a, of rows [d_model]; the
+ * feed-forward of x [rows][d_model], y likewise. */
+void reference_block_norm(const struct kernel *kernel, const float *w, const float *bias,
+                          struct bounded *x);
+void reference_residual(const struct kernel *kernel, const struct bounded *x, struct bounded *a);
+void reference_feed_forward(const struct kernel *kernel, const struct block_weights *w,
+                            const struct bounded *x, size_t rows, struct bounded *y);
+
+/* The activation `act` of one number. */
+struct bounded reference_activation(const struct kernel *kernel, const char *act, struct bounded x);
+
+/* RMSNorm of `count` numbers in place. */
+void reference_rmsnorm(const struct kernel *kernel, const float *w, double eps, struct bounded *x,
+                       size_t count);
 
 /* What `count` floats are worth against the reference. */
 struct verdict {

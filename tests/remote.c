@@ -291,9 +291,10 @@ static size_t cache_scratch_bytes(size_t threads) {
 }
 
 /* The numbers that stand for `extras`, as the runner's get_extras takes them. */
-enum { EXTRAS = 1 };
-static void name_extras(const struct extras *extras, uint64_t numbers[EXTRAS]) {
+enum { EXTRAS = 2 };
+static void name_extras(const struct extras *extras, size_t queries, uint64_t numbers[EXTRAS]) {
     numbers[0] = pointer(FLOATS, extras->sinks, described.heads * sizeof(float), true);
+    numbers[1] = rows(extras->lse, queries, described.heads, false);
 }
 
 static void put_numbers(const uint64_t *numbers, size_t count) {
@@ -315,7 +316,7 @@ static int attention(const float *q, const float *k, const float *v, size_t n_q,
                                  rows(v, n_kv, v_width(), true), rows(out, n_q, out_width(), false),
                                  pointer(SCRATCH, scratch, bytes, false)};
     uint64_t others[EXTRAS];
-    name_extras(extras, others);
+    name_extras(extras, n_q, others);
     put_buffers(ATTENTION);
     put_numbers(pointers, 3);
     put_number(to, n_q);
@@ -365,7 +366,7 @@ static int cache_attention(const void *cache, size_t pos, size_t n, const float 
                                  rows(q, n, q_width(), true), rows(out, n, out_width(), false),
                                  pointer(SCRATCH, scratch, bytes, false)};
     uint64_t others[EXTRAS];
-    name_extras(extras, others);
+    name_extras(extras, n, others);
     put_buffers(CACHE_ATTENTION);
     put_number(to, pointers[0]);
     put_number(to, pos);
@@ -379,49 +380,82 @@ static int cache_attention(const void *cache, size_t pos, size_t n, const float 
     return status;
 }
 
-static int pack_weights(const struct weights *source, void *weights) {
-    static const struct weights none;
-    const struct weights *given = source ? source : &none;
-    const size_t inputs = described.d_model * sizeof(float);
-    const size_t q_norm = norm_size(&described, described.heads) * sizeof(float);
-    const size_t k_norm = norm_size(&described, described.kv_heads) * sizeof(float);
+static int merge(float *out, float *lse, const float *other, const float *other_lse, size_t n) {
     pthread_mutex_lock(&turn);
     const uint64_t pointers[] = {
-        pointer(FLOATS, given->wq, q_width() * inputs, true),
-        pointer(FLOATS, given->wk, k_width() * inputs, true),
-        pointer(FLOATS, given->wv, v_width() * inputs, true),
-        pointer(FLOATS, given->wo, out_width() * inputs, true),
-        pointer(FLOATS, given->bq, q_width() * sizeof(float), true),
-        pointer(FLOATS, given->bk, k_width() * sizeof(float), true),
-        pointer(FLOATS, given->bv, v_width() * sizeof(float), true),
-        pointer(FLOATS, given->bo, inputs, true),
-        pointer(FLOATS, given->q_norm, q_norm, true),
-        pointer(FLOATS, given->k_norm, k_norm, true),
-        pointer(FLOATS, given->q_norm_bias, q_norm, true),
-        pointer(FLOATS, given->k_norm_bias, k_norm, true),
-        pointer(FLOATS, given->sinks, described.heads * sizeof(float), true),
-        pointer(MEMORY, weights, described.weights_bytes, false)};
-    put_buffers(PACK_WEIGHTS);
-    put_numbers(pointers, ARRAYS);
-    put_number(to, source != NULL);
-    put_number(to, pointers[ARRAYS]);
+        rows(out, n, out_width(), false), rows(lse, n, described.heads, false),
+        rows(other, n, out_width(), true), rows(other_lse, n, described.heads, true)};
+    put_buffers(MERGE);
+    put_numbers(pointers, 4);
+    put_number(to, n);
     const int status = get_status();
     pthread_mutex_unlock(&turn);
     return status;
 }
 
-static int layer(const void *weights, void *cache, size_t pos, size_t n, const float *x,
-                 const struct extras *extras, float *y, void *scratch, const struct pool *pool) {
+/* The arrays of a layer's weights, as pointers' texts. */
+static void weights_pointers(const struct weights *given, uint64_t pointers[ARRAYS]) {
+    const float *const *arrays = (const float *const *)given;
+    struct array_size sizes[ARRAYS];
+    weight_sizes(&described, sizes);
+    for (size_t i = 0; i < ARRAYS; i++)
+        pointers[i] = pointer(FLOATS, arrays[i], sizes[i].count * sizeof(float), true);
+}
+
+static int pack_weights(const struct weights *source, void *weights) {
+    static const struct weights none;
+    uint64_t pointers[ARRAYS];
+    pthread_mutex_lock(&turn);
+    weights_pointers(source ? source : &none, pointers);
+    const uint64_t packed = pointer(MEMORY, weights, described.weights_bytes, false);
+    put_buffers(PACK_WEIGHTS);
+    put_numbers(pointers, ARRAYS);
+    put_number(to, source != NULL);
+    put_number(to, packed);
+    const int status = get_status();
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
+static int pack_block_weights(const struct weights *attention, const struct block_weights *source,
+                              void *weights) {
+    static const struct weights none;
+    static const struct block_weights no_block;
+    const struct block_weights *given = source ? source : &no_block;
+    const float *(*const all)[BLOCK_ARRAYS] = (const float *(*)[BLOCK_ARRAYS])given;
+    uint64_t pointers[ARRAYS + BLOCK_ARRAYS];
+    size_t shapes[BLOCK_ARRAYS][2];
+    pthread_mutex_lock(&turn);
+    block_shapes(&described, shapes);
+    weights_pointers(attention ? attention : &none, pointers);
+    for (size_t i = 0; i < BLOCK_ARRAYS; i++)
+        pointers[ARRAYS + i] =
+            pointer(FLOATS, (*all)[i],
+                    (shapes[i][0] ? shapes[i][0] : 1) * shapes[i][1] * sizeof(float), true);
+    const uint64_t packed = pointer(MEMORY, weights, described.block->weights_bytes, false);
+    put_buffers(PACK_BLOCK_WEIGHTS);
+    put_numbers(pointers, ARRAYS + BLOCK_ARRAYS);
+    put_number(to, source != NULL);
+    put_number(to, packed);
+    const int status = get_status();
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
+static int call_layer(enum request request, const void *weights, void *cache, size_t pos, size_t n,
+                      const float *x, const struct extras *extras, float *y, void *scratch,
+                      const struct pool *pool) {
+    const size_t whole = described.block ? described.block->weights_bytes : 0;
     const size_t threads = threads_of(pool);
     const size_t bytes = cache ? cache_scratch_bytes(threads) : scratch_bytes(threads);
     pthread_mutex_lock(&turn);
     const uint64_t pointers[] = {
-        pointer(MEMORY, weights, described.weights_bytes, true),
+        pointer(MEMORY, weights, request == LAYER ? described.weights_bytes : whole, true),
         pointer(MEMORY, cache, described.cache_bytes, false), rows(x, n, described.d_model, true),
         rows(y, n, described.d_model, false), pointer(SCRATCH, scratch, bytes, false)};
     uint64_t others[EXTRAS];
-    name_extras(extras, others);
-    put_buffers(LAYER);
+    name_extras(extras, n, others);
+    put_buffers(request);
     put_numbers(pointers, 2);
     put_number(to, pos);
     put_number(to, n);
@@ -432,6 +466,17 @@ static int layer(const void *weights, void *cache, size_t pos, size_t n, const f
     const int status = get_status();
     pthread_mutex_unlock(&turn);
     return status;
+}
+
+static int layer(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+                 const struct extras *extras, float *y, void *scratch, const struct pool *pool) {
+    return call_layer(LAYER, weights, cache, pos, n, x, extras, y, scratch, pool);
+}
+
+static int block_call(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+                      const struct extras *extras, float *y, void *scratch,
+                      const struct pool *pool) {
+    return call_layer(BLOCK_CALL, weights, cache, pos, n, x, extras, y, scratch, pool);
 }
 
 static const char *isa(void) {
@@ -475,10 +520,11 @@ static void get_description(void) {
         &described.cache_positions, &described.chunk};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         *sizes[i] = get_number(from);
-    bool *const flags[] = {
-        &described.exact,  &described.causal,         &described.sinks,
-        &described.alibi,  &described.has_layer,      &described.qkv_bias,
-        &described.o_bias, &described.weights_in_out, &described.rope_interleaved};
+    bool *const flags[] = {&described.exact,          &described.causal,
+                           &described.sinks,          &described.lse,
+                           &described.alibi,          &described.has_layer,
+                           &described.qkv_bias,       &described.o_bias,
+                           &described.weights_in_out, &described.rope_interleaved};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         *flags[i] = get_number(from) != 0;
     size_t *const costs[] = {&described.align,         &described.cache_bytes,
@@ -492,6 +538,7 @@ static void get_description(void) {
     described.cache_reset = cache_reset;
     described.cache_append = cache_append;
     described.cache_attention = cache_attention;
+    described.merge = described.lse ? merge : NULL;
     described.pack_weights = described.has_layer ? pack_weights : NULL;
     described.layer = described.has_layer ? layer : NULL;
     described.isa = isa;
@@ -528,6 +575,10 @@ static void take_numbers(const struct kernel *twin) {
     described.rope_offset = twin->rope_offset;
     described.scaling = twin->scaling;
     described.qk_norm = twin->qk_norm;
+    described.block = twin->block;
+    described.pack_block_weights = twin->block ? pack_block_weights : NULL;
+    described.block_call = twin->block ? block_call : NULL;
+    described.mla = twin->mla;
     described.cache_reset_long = twin->cache_reset_long ? cache_reset_long : NULL;
 }
 

@@ -56,8 +56,11 @@ const char *cpu_lacks(const char *isa) {
 /* ---- parameters ---- */
 
 bool has_layer(const struct kernel *kernel) { return kernel->has_layer; }
+bool has_block(const struct kernel *kernel) { return kernel->block != NULL; }
 bool has_rope(const struct kernel *kernel) { return kernel->has_layer && kernel->rotary_dim; }
-bool has_bare_rope(const struct kernel *kernel) { return has_rope(kernel) && !kernel->qk_norm; }
+bool has_bare_rope(const struct kernel *kernel) {
+    return has_rope(kernel) && !kernel->qk_norm && !kernel->mla;
+}
 bool switches(const struct kernel *kernel) { return kernel->cache_reset_long != NULL; }
 
 /* key_in_cache of problem.h can look at them. */
@@ -103,7 +106,6 @@ void take_turns(const struct target *targets, void (*turn)(const struct target *
         if (!cpu_lacks(id)) {
             turn(&one);
             guard_release(0);
-            discard_all();
         }
 }
 

@@ -1,6 +1,7 @@
-$ -- The head of the header: what the numbers mean, in words and formulas. `layer`, `rope`, `norm` and
-$ -- `unfused` are read by the header's other parts, too.
-$ layer, rope, norm = shape.emit == "layer", shape.rope, shape.qk_norm
+$ -- The head of the header: what the numbers mean, in words and formulas. `layer`, `rope`, `norm`, `block`
+$ -- and `unfused` are read by the header's other parts, too.
+$ block = shape.block
+$ layer, rope, norm = shape.emit ~= "attention", shape.rope, shape.qk_norm
 #ifndef ${NAME}_H
 #define ${NAME}_H
 
@@ -40,7 +41,34 @@ $ if shape.sinks then
  *   sinks     the softmax of head h has exp(sinks[h]) once more in its denominator, without a value; a
  *             sink is finite, or -infinity for none
 $ end
+$ if shape.lse then
+ *   lse       the natural logarithm of the softmax's denominator: ln of the sum of exp(score) over the
+ *             visible keys${shape.sinks and " and exp(sink)" or ""}; -infinity if there is nothing to sum
+$ end
+$ if shape.mla then
+$   local own, qk, v = shape.mla, mla_layer.expanded.head_dim, mla_layer.expanded.v_head_dim
+$   local early = mla_layer.expanded.capacity
+ *   latent    keys and values come from c, ${own.kv_rank} channels a position, and k_pe, ${own.rope_dim}:
+ *                 [c, k_pe] = Wkva x; c = rmsnorm(c); k_pe turns
+ *                 q = ${own.q_rank and "Wqb rmsnorm(Wqa x)" or "Wq x"}, heads of ${qk}: q_nope (${own.nope_dim}), then q_pe (${own.rope_dim}), which turns
+ *                 k = [Wkb c, k_pe], v = Wvb c, heads of ${qk} and ${v}; Wkb and Wvb are kv_b_proj
+ *                 y = Wo of the heads' outputs; rmsnorm(x) = x / sqrt(mean of x^2 + ${("%.9g"):format(own.eps)}) * w
+ *             The cache holds c after its norm and k_pe after its turn, nothing of the heads. Scores
+ *             and sums over c come in two forms, which differ in rounding alone:
+ *                 expanded   k and v as above, for rows of a call at pos = 0${early < shape.capacity and (" up to position %d"):format(early - 1) or ""}
+ *                 latent     <[Wkb^T q_nope, q_pe], [c, k_pe]>, Wvb of the sum of weights times c: for
+ *                            all other rows, decode for one
+ *             By either of them, with e and n as under Error below and A the largest sum of
+ *             (|q_nope| |Wkb| |c| + |q_pe| |k_pe|) scale, a weight is off by at most about
+ *             2 (${own.kv_rank + own.nope_dim + own.rope_dim + 4}) e A + 6 e relative, an output of a head by that plus (n + ${own.kv_rank}) e times
+ *             sum(weight |Wvb| |c|); so they are apart by twice as much at most.
+ *             Values are channels of the keys: they are made of the cache's tiles again for each
+ *             block of ${plan.BLOCK} keys, which costs time for few heads and saves ${shape.v_head_dim * 4} bytes a position.
+ *             _attention, _cache_append and _cache_attention below are the latent form alone: of q'
+ *             and [c, k_pe] to sums of c.
+$ else
  *   heads     query head h reads KV head h / ${layout.group} (rounded down)
+$ end
  *   output    softmax of the visible scores times v; a query that sees no key gives zeros
 $ if rope and (rope.scaling or rope.offset) then
 $   local scaling, dim = rope.scaling, rope.rotary_dim
@@ -48,7 +76,7 @@ $   local function number(x) return ("%.17g"):format(x) end
 $   local from = rope.offset and ("(position + %d)"):format(rope.offset) or "position"
 $   local apart = (scaling and scaling.type == "proportional" and shape.head_dim or dim) // 2
 $   local base = ("theta^(-2i / %d)"):format(scaling and scaling.type == "proportional" and shape.head_dim or dim)
- *   rope      q and k turn by ${from} * ${scaling and "w(i)" or base}, theta = ${float_text(rope.theta)}: channels
+ *   rope      ${shape.mla and "q_pe and k_pe" or "q and k"} turn by ${from} * ${scaling and "w(i)" or base}, theta = ${float_text(rope.theta)}: channels
  *             ${rope.layout == "half" and ("i and i + %d"):format(apart) or "2i and 2i + 1"} of each head are a pair, i < ${dim // 2}; the cache holds k after it
 $   if scaling then
 $     local kind, factor = scaling.type, scaling.factor and number(scaling.factor)
@@ -92,7 +120,7 @@ $     if scaling.attention_factor and scaling.attention_factor ~= 1 then
 $     end
 $   end
 $ elseif rope then
- *   rope      q and k turn by position * theta^(-2i / ${rope.rotary_dim}), theta = ${float_text(rope.theta)}: channels
+ *   rope      ${shape.mla and "q_pe and k_pe" or "q and k"} turn by position * theta^(-2i / ${rope.rotary_dim}), theta = ${float_text(rope.theta)}: channels
  *             ${rope.layout == "half" and ("i and i + %d"):format(rope.rotary_dim // 2) or "2i and 2i + 1"} of each head are a pair, i < ${rope.rotary_dim // 2}; the cache holds k after it
 $ end
 $ if norm then
@@ -104,6 +132,33 @@ $   local owners = norm.width == "full" and "each channel has its weight" or nor
  *   qk norm   ${norm.type == "layernorm" and "LayerNorm" or "RMSNorm"} of q and k, ${of}, ${when}:
  *             ${top} / sqrt(${below} + ${("%.9g"):format(norm.eps)}) * ${norm.unit_offset and "(1 + w)" or "w"}${norm.bias and " + b" or ""}; ${owners};
  *             the cache holds k after it
+$ end
+$ if block then
+$   local m = block.residual_multiplier and ("%.9g * "):format(block.residual_multiplier) or ""
+ *   block     with A the attention layer and F the feed-forward, x becomes
+$   if block.place == "pre" then
+ *             y = h + ${m}F(norm_f(h)), h = x + ${m}A(norm_a(x)): norm_a attention_norm, norm_f ffn_norm
+$   elseif block.place == "post" then
+ *             y = norm_f(h + ${m}F(h)), h = norm_a(x + ${m}A(x)): norm_a attention_post_norm, norm_f
+ *             ffn_post_norm
+$   elseif block.place == "sandwich" then
+ *             y = h + ${m}norm_g(F(norm_f(h))), h = x + ${m}norm_b(A(norm_a(x))): norm_a attention_norm, norm_b
+ *             attention_post_norm, norm_f ffn_norm, norm_g ffn_post_norm
+$   elseif block.place == "res_post" then
+ *             y = h + ${m}norm_f(F(h)), h = x + ${m}norm_a(A(x)): norm_a attention_post_norm, norm_f
+ *             ffn_post_norm
+$   else
+ *             y = (x + ${m}A(norm_a(x))) + ${m}F(${block.parallel_norms == 2 and "norm_f(x)), norm_a attention_norm, norm_f ffn_norm" or "norm_a(x)), norm_a attention_norm"}
+$   end
+$   local top, below = "v", "mean of v^2"
+$   if block.norm == "layernorm" then top, below = "(v - mean)", "variance" end
+ *             a norm of v is ${top} / sqrt(${below} + ${("%.9g"):format(block.eps)}) * ${block.unit_offset and "(1 + w)" or "w"}${block.norm_bias and " + b" or ""}
+ *             F(v) = W_down ${block.gated and "(act(W_gate v) * (W_up v))" or "act(W_up v)"}${block.bias and ", each matrix with its bias" or ""}, ${block.ffn} wide
+$   local acts = {
+$     gelu = "v (1 + erf(v / sqrt 2)) / 2", silu = "v / (1 + e^-v)", relu = "max(v, 0)", relu2 = "max(v, 0)^2",
+$     gelu_tanh = "v (1 + tanh(sqrt(2 / pi) (v + 0.044715 v^3))) / 2", quick_gelu = "v / (1 + e^(-1.702 v))",
+$   }
+ *             act(v) = ${acts[block.act]} (${block.act})
 $ end
  *   NaN       reaches exactly the outputs that see it; what is not visible is never used
  *
@@ -117,9 +172,17 @@ $ else
  * Results are the same to the bit on every instruction set below that has a fused multiply-add, and
  * on every one that has not (those of ${NAME}_UNFUSED_ISAS), for any way to cut a sequence into
 $ end
+$ if shape.mla then
+ * calls (but that a layer's rows have a form by their call, see latent), any number of threads, any
+ * compiler that keeps IEEE 754 arithmetic (round to nearest).
+$ else
  * calls, any number of threads, any compiler that keeps IEEE 754 arithmetic (round to nearest).
+$ end
  * Floating-point exceptions must be masked, and their flags mean nothing after a call: lanes that
  * are not used hold anything. With flush-to-zero set, subnormal numbers may differ.
  * Error: with e = 2^-24 and A the largest sum |q k| scale of any visible key, a weight is off by at
  * most about 2 (${shape.head_dim + 4}) e A + 6 e relative, an output by that plus n e times sum(weight |v|).
+$ if shape.lse then
+ * A log-sum-exp is off by at most about ${shape.head_dim + 4} e A + 2 e |lse| + 40 e.
+$ end
  */

@@ -11,12 +11,16 @@ typedef struct ${name}_pool {
 
 $ local function extras_text(list)
 $   for _, extra in ipairs(list) do
- *   ${extra.name} ${extra.dims}
+ *   ${extra.name} ${extra.dims}${extra.about and ": " .. extra.about or ""}
 $   end
 $ end
 /* Attention of n_q queries to n_kv keys.
  *   q    [n_q][${shape.heads}][${shape.head_dim}]
+$ if shape.values_in_keys then
+ *   k    [n_kv][${shape.head_dim}]; its first ${shape.v_head_dim} channels are v (not used where n_kv is 0)
+$ else
  *   k    [n_kv][${shape.kv_heads}][${shape.head_dim}], v [n_kv][${shape.kv_heads}][${shape.v_head_dim}] (not used where n_kv is 0)
+$ end
 $ extras_text(extras)
  *   out  [n_q][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; may be q, else overlaps no input" or "; overlaps no input"}
 $ if shape.exact then
@@ -26,14 +30,19 @@ $ else
 $ end
  *   scratch  ${NAME}_SCRATCH_BYTES, or _FOR(pool->threads); its contents before and after mean nothing
  * NULL, RANGE, ALIGN, CPU. */
-${NAME}_API int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv,
+${NAME}_API int ${name}_attention(const float *q, const float *k, ${v_parameter}size_t n_q, size_t n_kv,
     ${extra_parameters}float *out, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 
 $ local ring = layout.cache.ring
 /* A KV cache: ${NAME}_CACHE_BYTES of the caller's memory, the same on every instruction set. It may be
- * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions ${ring and "written, the first one held" or "held"}${rope_switches and ", whether it is a long one" or ""}, 64 bits each. Then for each KV
+ * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions ${ring and "written, the first one held" or "held"}${rope_switches and ", whether it is a long one" or ""}, 64 bits each. Then for each${shape.values_in_keys and "" or " KV"}
+$ if shape.values_in_keys then
+ * position [c, k_pe], in tiles [${shape.head_dim}][${plan.KEY_TILE} keys]. Calls on the same cache from several threads are the
+ * caller's to order.
+$ else
  * head, for each block of ${plan.BLOCK} positions: keys in tiles [${shape.head_dim}][${plan.KEY_TILE} keys], then values in panels of
  * channels, [keys][width], ${panel_widths} wide. Calls on the same cache from several threads are the caller's to order.
+$ end
 $ if ring then
  * It is a ring of the latest ${layout.cache.positions} positions: position p lies where p mod ${layout.cache.positions} does. Whatever
  * writes a position forgets the one that lay there.
@@ -49,7 +58,8 @@ $ if rope_switches then
 ${NAME}_API int ${name}_cache_reset_long(void *cache) ${NAME}_CHECK;
 $ end
 
-/* Writes n positions from pos on: k [n][${shape.kv_heads}][${shape.head_dim}], v [n][${shape.kv_heads}][${shape.v_head_dim}]. pos is at most the number held; positions
+$ local values = shape.values_in_keys and "" or (", v [n][%d][%d]"):format(shape.kv_heads, shape.v_head_dim)
+/* Writes n positions from pos on: k [n][${shape.kv_heads}][${shape.head_dim}]${values}. pos is at most the number held; positions
  * after pos + n are forgotten, so going back to an earlier pos is how to undo. n = 0 changes nothing.
 $ if ring then
  * n is at most ${NAME}_CHUNK: then the n queries at pos find all that they see. So they do after
@@ -59,11 +69,21 @@ $ if ring then
 $ else
  * NULL, RANGE (past the capacity, or a gap), ALIGN, CACHE, CPU. */
 $ end
-${NAME}_API int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k,
+${NAME}_API int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k${shape.values_in_keys and ")" or ","}
+$ if shape.values_in_keys then
+    ${NAME}_CHECK;
+$ else
     const float *v) ${NAME}_CHECK;
+$ end
 
+$ if shape.lse then
+/* Attention of the queries at positions pos .. pos + n - 1, at most ${plan.POSITIONS}, to the cache: prefill
+ * (pos = 0), a chunk, or decode (n = 1). Where it does not hold their positions, because others do
+ * (see _merge), they see those of its keys that stand where they look.
+$ else
 /* Attention of the queries at positions pos .. pos + n - 1 to the cache, which must hold them:
  * prefill (pos = 0), a chunk, or decode (n = 1).
+$ end
  *   q [n][${shape.heads}][${shape.head_dim}], out [n][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; out may be q" or ""}
 $ extras_text(extras)
  *   scratch  ${NAME}_CACHE_SCRATCH_BYTES, or _FOR(pool->threads)
@@ -77,6 +97,24 @@ $ else
 $ end
 ${NAME}_API int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float *q, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
+$ if shape.lse then
+
+/* Results of the same n queries over different keys, one of them in out and lse, become in their place
+ * those over the keys of both: so a long context can be split over threads or machines.
+ *   out, other      [n][${shape.heads}][${shape.v_head_dim}], neither overlaps another array
+ *   lse, other_lse  [n][${shape.heads}]
+ * A part is a cache of its own, whose positions count from the part's first key: a query at position p
+$ if shape.sinks then
+ * of the whole stands at p - first there, be it past its end. No key may be in two parts, and the
+ * sinks be given for one part only; -infinity stands for none in the others.
+$ else
+ * of the whole stands at p - first there, be it past its end. No key may be in two parts.
+$ end
+ * It does not matter to the bits which of two is merged into the other. Rows where one saw nothing keep
+ * the bits of the other. Each merging adds an error of some 4 e to a weight. NULL, RANGE, CPU. */
+${NAME}_API int ${name}_merge(float *out, float *lse, const float *other, const float *other_lse,
+    size_t n) ${NAME}_CHECK;
+$ end
 $ if layer then
 $   local function dims(columns, depth)
 $     if shape.weights_layout == "in_out" then columns, depth = depth, columns end
@@ -85,6 +123,29 @@ $   end
 
 /* The layer's parameters as the model has them, ${shape.weights_layout == "in_out" and "y = x W + b (in_out)" or "y = W x + b (out_in, as PyTorch's Linear)"}. */
 typedef struct ${name}_weights {
+$   if shape.mla then
+$     local own, heads, qk, v = shape.mla, shape.heads, mla_layer.expanded.head_dim, mla_layer.expanded.v_head_dim
+$     if own.q_rank then
+    const float *q_a_proj;      /* ${dims(own.q_rank, shape.d_model)} */
+    const float *q_a_layernorm; /* [${own.q_rank}] */
+    const float *q_b_proj;      /* ${dims(heads * qk, own.q_rank)} */
+$     else
+    const float *q_proj; /* ${dims(heads * qk, shape.d_model)} */
+$     end
+    const float *kv_a_proj_with_mqa; /* ${dims(own.kv_rank + own.rope_dim, shape.d_model)}: c, k_pe */
+    const float *kv_a_layernorm;     /* [${own.kv_rank}] */
+    const float *kv_b_proj; /* ${dims(heads * (own.nope_dim + v), own.kv_rank)}: of each head ${own.nope_dim} channels of k, ${v} of v */
+    const float *o_proj;    /* ${dims(shape.d_model, heads * v)} */
+$     if shape.qkv_bias and own.q_rank then
+    const float *q_a_proj_bias; /* [${own.q_rank}] */
+$     end
+$     if shape.qkv_bias then
+    const float *kv_a_proj_bias; /* [${own.kv_rank + own.rope_dim}] */
+$     end
+$     if shape.o_bias then
+    const float *o_proj_bias; /* [${shape.d_model}] */
+$     end
+$   else
     const float *wq; /* ${dims(layout.q_width, shape.d_model)} */
     const float *wk; /* ${dims(layout.k_width, shape.d_model)} */
     const float *wv; /* ${dims(layout.v_width, shape.d_model)} */
@@ -94,6 +155,7 @@ $   if shape.qkv_bias then
 $   end
 $   if shape.o_bias then
     const float *bo; /* [${shape.d_model}] */
+$   end
 $   end
 $   if norm then
 $     local function norm_dims(heads)
@@ -110,12 +172,21 @@ $   for _, extra in ipairs(packed) do
 $   end
 } ${name}_weights;
 
+$   if shape.mla then
+/* Packs the parameters, once: into ${NAME}_WEIGHTS_BYTES at `weights`, the same on every instruction set;
+ * the keys' part of kv_b_proj in two orders, one for each form (${mla_layer.weights.matrices.absorb.heads * mla_layer.weights.matrices.absorb.stride * 4} bytes more).
+$   else
 /* Packs the parameters, once: into ${NAME}_WEIGHTS_BYTES at `weights`, the same on every instruction set.
+$   end
  * The source is not needed afterwards. NULL, ALIGN. */
 ${NAME}_API int ${name}_pack_weights(const ${name}_weights *source, void *weights) ${NAME}_CHECK;
 
+$   if shape.mla then
+/* The attention layer, as "latent" above says.
+$   else
 $   local order = not norm and "rope(%s)" or norm.order == "after_rope" and "norm(rope(%s))" or rope and "rope(norm(%s))" or "norm(%s)"
 /* The attention layer: y = Wo attention(${order:format("Wq x")}, ${order:format("Wk x")}, Wv x), biases where the model has them.
+$   end
  *   x, y   [n][${shape.d_model}]; y may be x, else overlaps no input
 $ extras_text(layer_extras)
  *   cache  appends the n positions at pos (see _cache_append), then attends to all that it holds;
@@ -130,6 +201,45 @@ $   end
  *   scratch  ${NAME}_SCRATCH_BYTES without a cache, ${NAME}_CACHE_SCRATCH_BYTES with one, or _FOR(threads)
  * NULL, RANGE, ALIGN, CACHE, WEIGHTS, CPU. */
 ${NAME}_API int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+    ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
+$ end
+$ if block then
+$   local function dims(columns, depth)
+$     if shape.weights_layout == "in_out" then columns, depth = depth, columns end
+$     return ("[%d][%d]"):format(columns, depth)
+$   end
+$   local sense = {
+$     attention_norm = "of x, before attention", attention_post_norm = block.place == "post" and "of x + attention" or "of the attention's output",
+$     ffn_norm = block.place == "parallel" and "of x, before the feed-forward" or "of the sum, before the feed-forward",
+$     ffn_post_norm = block.place == "post" and "of the sum with the feed-forward" or "of the feed-forward's output",
+$   }
+
+/* The block's parameters, matrices as those of the layer. */
+typedef struct ${name}_block_weights {
+    ${name}_weights attention;
+$   for _, each in ipairs(layout.norms) do
+    const float *${each}; /* [${shape.d_model}], ${sense[each]}${block.unit_offset and "; 1 is added" or ""} */
+$     if block.norm_bias then
+    const float *${each}_bias; /* [${shape.d_model}] */
+$     end
+$   end
+$   if block.gated then
+    const float *w_gate; /* ${dims(block.ffn, shape.d_model)} */
+$   end
+    const float *w_up;   /* ${dims(block.ffn, shape.d_model)} */
+    const float *w_down; /* ${dims(shape.d_model, block.ffn)} */
+$   if block.bias then
+    const float *${block.gated and "b_gate, *b_up" or "b_up"}, *b_down; /* ${block.gated and ("[%d], "):format(block.ffn) or ""}[${block.ffn}], [${shape.d_model}] */
+$   end
+} ${name}_block_weights;
+
+/* Packs them, once: into ${NAME}_BLOCK_WEIGHTS_BYTES at `weights`, the same on every instruction set.
+ * They begin with the attention layer's: _layer takes them too. NULL, ALIGN. */
+${NAME}_API int ${name}_pack_block_weights(const ${name}_block_weights *source, void *weights) ${NAME}_CHECK;
+
+/* The whole block, as above, with `weights` of _pack_block_weights; all else as in _layer. NULL, RANGE,
+ * ALIGN, CACHE, WEIGHTS, CPU. */
+${NAME}_API int ${name}_block(const void *weights, void *cache, size_t pos, size_t n, const float *x,
     ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 $ end
 

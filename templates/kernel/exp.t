@@ -1,4 +1,4 @@
-$ -- Powers of two, and what is made of them.
+$ -- Powers of two and their logarithms, and what is made of them.
 $ -- exp2 in units that the path needs: the magic path keeps y / 2 and multiplies by 2^(n + 1).
 $ local half = not has.scale_unless_below and 0.5 or 1
 $ -- Below it a weight is +0. Biases make weights of every size: none may be so small that its
@@ -53,5 +53,40 @@ static inline ${ID}_CODE ${vec} ${id}_soft_cap(${vec} score)
     const ${vec} over = ${fma("t", "b", "a")}, under = ${fma("t", "a", "b")};
     const ${vec} tanh = ${div("over", "under")};
     return ${mul("tanh", set1(float(cap * LOG2_E)))};
+}
+$ end
+$ if shape.lse then
+$   local LN_2 = 1 / LOG2_E
+
+/* ln x for the sums of weights, x >= 0: x = 2^n f, f from sqrt(1/2) to sqrt(2), ln f = 2 artanh t of
+ * t = (f - 1) / (f + 1), by its series. A few ulp. -infinity for 0; infinity and NaN pass. */
+static ${ID}_CODE float ${id}_ln(float x)
+{
+    uint32_t bits;
+    if (!(x > 0.0f && x <= FLT_MAX))
+        return x == 0.0f ? ${first(negative_infinity())} : x;
+    memcpy(&bits, &x, sizeof bits);
+    {
+        const int n = (int)((bits + ${("0x%xu"):format(0x3f800000 - 0x3f3504f3)}) >> 23) - 127;
+        float f;
+        bits -= (uint32_t)n << 23;
+        memcpy(&f, &bits, sizeof f);
+        {
+            const ${vec} t = ${set1("(f - 1.0f) / (f + 1.0f)")}, square = ${mul("t", "t")};
+            const ${vec} cube = ${mul("t", "square")}, twice = ${add("t", "t")};
+            ${vec} series = ${set1(float(2 / 9))};
+$   for _, i in ipairs { 7, 5, 3 } do
+            series = ${fma("series", "square", set1(float(2 / i)))};
+$   end
+            series = ${fma("series", "cube", "twice")};
+            return ${first(fma(set1("(float)n"), set1(float(LN_2)), "series"))};
+        }
+    }
+}
+
+/* ln of sum * 2^m, m in units of log2 */
+static ${ID}_CODE float ${id}_lse(float m, float sum)
+{
+    return ${first(fma(set1("m"), set1(float(LN_2)), set1(id .. "_ln(sum)")))};
 }
 $ end

@@ -5,7 +5,21 @@ const ${name}_kernels ${id}_kernels = {
     ${own.query_rows},
     ${id}_pack,
     ${id}_attend,
-$ if shape.emit == "layer" then
+$ if shape.lse then
+    ${id}_merge,
+$ end
+$ if shape.mla then
+    ${expanded_query_rows},
+    ${id}_expanded_pack,
+    ${id}_expanded_attend,
+$   for _, product in ipairs(mla_products) do
+    ${id}_project_${product.kernel},
+$   end
+$   if shape.mla.q_rank then
+    ${id}_norm_q,
+$   end
+    ${id}_norm_kv,
+$ elseif shape.emit ~= "attention" then
     ${id}_project_in,
     ${id}_project_out,
 $ end
@@ -15,6 +29,12 @@ $ if shape.qk_norm then
 $ end
 $ if shape.rope then
     ${id}_rotate,
+$ end
+$ if shape.block then
+    ${id}_project_up,
+    ${id}_project_down,
+    ${id}_norm,
+    ${id}_add,
 $ end
 };
 #if defined(__clang__)

@@ -230,7 +230,26 @@ static const struct pool *get_pool(struct pool *pool) {
 
 /* ---- requests ---- */
 
-static void get_extras(struct extras *extras) { extras->sinks = get_pointer(); }
+static struct weights get_weights(void) {
+    const float *all[ARRAYS];
+    for (size_t i = 0; i < ARRAYS; i++)
+        all[i] = get_pointer();
+    return (struct weights){all[0], all[1], all[2], all[3],  all[4],  all[5],  all[6],
+                            all[7], all[8], all[9], all[10], all[11], all[12], all[13]};
+}
+
+static struct block_weights get_block_weights(void) {
+    const float *all[BLOCK_ARRAYS];
+    for (size_t i = 0; i < BLOCK_ARRAYS; i++)
+        all[i] = get_pointer();
+    return (struct block_weights){all[0], all[1], all[2], all[3],  all[4],  all[5],  all[6],
+                                  all[7], all[8], all[9], all[10], all[11], all[12], all[13]};
+}
+
+static void get_extras(struct extras *extras) {
+    extras->sinks = get_pointer();
+    extras->lse = get_pointer();
+}
 
 static int call(enum request request) {
     struct pool room;
@@ -270,15 +289,27 @@ static int call(enum request request) {
         out = get_pointer();
         scratch = get_pointer();
         return kernel->cache_attention(cache, pos, n, q, &extras, out, scratch, get_pool(&room));
+    case MERGE: {
+        float *lse;
+        const float *other, *other_lse;
+        out = get_pointer();
+        lse = get_pointer();
+        other = get_pointer();
+        other_lse = get_pointer();
+        return kernel->merge(out, lse, other, other_lse, get_size());
+    }
     case PACK_WEIGHTS: {
-        const float *all[ARRAYS];
-        for (size_t i = 0; i < ARRAYS; i++)
-            all[i] = get_pointer();
-        const struct weights source = {all[0], all[1], all[2], all[3],  all[4],  all[5], all[6],
-                                       all[7], all[8], all[9], all[10], all[11], all[12]};
+        const struct weights source = get_weights();
         const bool given = get_number(stdin);
         return kernel->pack_weights(given ? &source : NULL, get_pointer());
     }
+    case PACK_BLOCK_WEIGHTS: {
+        const struct weights attention = get_weights();
+        const struct block_weights source = get_block_weights();
+        const bool given = get_number(stdin);
+        return kernel->pack_block_weights(&attention, given ? &source : NULL, get_pointer());
+    }
+    case BLOCK_CALL:
     case LAYER:
         weights = get_pointer();
         cache = get_pointer();
@@ -288,7 +319,8 @@ static int call(enum request request) {
         get_extras(&extras);
         out = get_pointer();
         scratch = get_pointer();
-        return kernel->layer(weights, cache, pos, n, q, &extras, out, scratch, get_pool(&room));
+        return (request == LAYER ? kernel->layer : kernel->block_call)(
+            weights, cache, pos, n, q, &extras, out, scratch, get_pool(&room));
     default:
         fail("an unknown request");
         return 0;
@@ -358,19 +390,15 @@ static void answer_call(enum request request) {
 
 static void description(void) {
     const size_t numbers[] = {
-        kernel->d_model,        kernel->heads,
-        kernel->kv_heads,       kernel->head_dim,
-        kernel->v_head_dim,     kernel->capacity,
-        kernel->rotary_dim,     kernel->window,
-        kernel->window_right,   kernel->cache_positions,
-        kernel->chunk,          kernel->exact,
-        kernel->causal,         kernel->sinks,
-        kernel->alibi,          kernel->has_layer,
-        kernel->qkv_bias,       kernel->o_bias,
-        kernel->weights_in_out, kernel->rope_interleaved,
-        kernel->align,          kernel->cache_bytes,
-        kernel->weights_bytes,  kernel->max_threads,
-        kernel->parameters,     kernel->kv_bytes_per_token,
+        kernel->d_model,         kernel->heads,          kernel->kv_heads,
+        kernel->head_dim,        kernel->v_head_dim,     kernel->capacity,
+        kernel->rotary_dim,      kernel->window,         kernel->window_right,
+        kernel->cache_positions, kernel->chunk,          kernel->exact,
+        kernel->causal,          kernel->sinks,          kernel->lse,
+        kernel->alibi,           kernel->has_layer,      kernel->qkv_bias,
+        kernel->o_bias,          kernel->weights_in_out, kernel->rope_interleaved,
+        kernel->align,           kernel->cache_bytes,    kernel->weights_bytes,
+        kernel->max_threads,     kernel->parameters,     kernel->kv_bytes_per_token,
     };
     put_text(stdout, kernel->name);
     put_text(stdout, kernel->isas);

@@ -8,6 +8,11 @@
 
 #include "run.h"
 
+/* What a spec with mla needs. */
+#define LATENT                                                                                     \
+    "t.kv_heads = nil; t.head_dim = nil; t.causal = true; t.rope = {};"                            \
+    "t.mla = { kv_rank = 9, nope_dim = 4, rope_dim = 2 };"
+
 /* What line 3 changes in a good spec, and what the message must say. */
 static const struct {
     const char *change, *words;
@@ -129,7 +134,10 @@ static const struct {
     {"t.qkv_bias = true; t.emit = 'attention'", "'qkv_bias'|layer"},
     {"t.weights_layout = 'in_out'; t.emit = 'attention'", "'weights_layout'|layer"},
     {"t.weights_layout = 'oi'", "'weights_layout'|out_in|in_out"},
-    {"t.emit = 'block'", "'emit' = \"block\"|attention|layer"},
+    {"t.emit = 'block'", "'block'|missing|norm, ffn and act"},
+    {"t.emit = 'blocks'", "'emit' = \"blocks\"|attention|layer|block"},
+    {"t.block = { norm = 'rmsnorm', ffn = 9, act = 'silu' }; t.emit = 'layer'",
+     "'emit' = \"layer\"|it takes \"block\""},
     {"t.tile = 4", "'tile' = 4"},
     {"t.tile = { score_row = 4 }", "'tile.score_row'|did you mean 'tile.score_rows'"},
     {"t.tile = { score_rows = 0 }", "'tile.score_rows' = 0"},
@@ -159,11 +167,52 @@ static const struct {
      "'qk_norm.weights' = \"per_head\"|leave it out"},
     {"t.qk_norm = { type = 'rmsnorm', unit_ofset = true }", "did you mean 'qk_norm.unit_offset'"},
     {"t.qk_norm = { type = 'rmsnorm' }; t.emit = 'attention'", "'qk_norm'|emit"},
+    {"t.mla = 8", "'mla' = 8|a table with kv_rank, q_rank"},
+    {"t.mla = {}", "'mla.kv_rank'|missing"},
+    {"t.mla = { kv_rank = 9, nope_dim = 4 }", "'mla.rope_dim'|missing"},
+    {"t.mla = { kv_lora_rank = 9 }", "'mla.kv_lora_rank'|did you mean 'mla.kv_rank'"},
+    {"t.mla = { kv_rank = 9, nope_dim = 4, rope_dim = 3 }; t.head_dim = nil",
+     "'mla.rope_dim' = 3|pairs of channels"},
+    {"t.mla = { kv_rank = 9, nope_dim = 4, rope_dim = 2 }", "'head_dim' = 8|rope_dim = 6"},
+    {"t.mla = { kv_rank = 1000, nope_dim = 4, rope_dim = 64 }; t.head_dim = nil",
+     "'mla.kv_rank' = 1000|rope_dim = 64|1024"},
+    {"t.mla = { kv_rank = 9, nope_dim = 1000, rope_dim = 64 }; t.head_dim = nil",
+     "'mla.nope_dim' = 1000|rope_dim = 64|1024"},
+    {LATENT "t.mla.eps = 0", "'mla.eps' = 0|1e-12"},
+    {LATENT "t.mla.q_rank = 0", "'mla.q_rank' = 0|from 1"},
+    {LATENT "t.emit = 'attention'", "'rope'|emit"},
+    {LATENT "t.emit = 'attention'; t.rope = nil", "'emit' = \"attention\"|layer"},
+    {LATENT "t.causal = false", "'causal' = false|causal = true"},
+    {LATENT "t.kv_heads = 2", "'kv_heads' = 2|heads = 8|leave it out"},
+    {LATENT "t.qk_norm = { type = 'rmsnorm' }", "'qk_norm'|mla norms its latents"},
+    {LATENT "t.cache = 'ring'; t.window = 5", "'cache' = \"ring\"|mla|linear"},
+    {LATENT "t.rope = nil", "'rope'|missing|rope_dim"},
+    {LATENT "t.rope.rotary_dim = 4", "'rope.rotary_dim' = 4|mla.rope_dim = 2"},
+    {LATENT "t.rope.scaling = { type = 'proportional' }", "'rope.scaling.type'|whole head"},
     {"t.types = { cache = 'f16' }", "'types'|not supported yet"},
     {"t.cache = 'ring'", ":3: field 'cache' = \"ring\"|it takes a window"},
     {"t.cache = 'ring'; t.window = 9", "'cache'|causal = true or a window_right"},
     {"t.cache = 'circle'", "'cache' = \"circle\"|\"linear\" or \"ring\""},
-    {"t.block = {}", "'block'|not supported yet"},
+    {"t.block = { norm = 'rmsnorm', ffn = 9, act = 'silu' }; t.causal = true; t.kv_heads = nil; "
+     "t.head_dim = nil; t.rope = {}; t.mla = { kv_rank = 8, nope_dim = 4, rope_dim = 4 }",
+     "'block'|together with mla"},
+    {"t.block = true", "'block' = true|a table with norm, place"},
+    {"t.block = {}", "'block.norm'|missing|layernorm|rmsnorm"},
+    {"t.block = { norm = 'rmsnorm', act = 'silu' }", "'block.ffn'|missing|width"},
+    {"t.block = { norm = 'rmsnorm', ffn = 9 }", "'block.act'|missing|quick_gelu"},
+    {"t.block = { norm = 'batchnorm', ffn = 9, act = 'silu' }",
+     "'block.norm' = \"batchnorm\"|layernorm"},
+    {"t.block = { norm = 'rmsnorm', ffn = 9, act = 'swish' }", "'block.act' = \"swish\"|silu"},
+    {"t.block = { norm = 'rmsnorm', ffn = 0, act = 'silu' }", "'block.ffn' = 0|1 to 1048576"},
+    {"t.block = { norm = 'rmsnorm', ffn = 9, act = 'silu', place = 'after' }",
+     "'block.place' = \"after\"|sandwich"},
+    {"t.block = { norm = 'rmsnorm', ffn = 9, act = 'silu', parallel_norms = 2 }",
+     "'block.parallel_norms' = 2|place is \"pre\""},
+    {"t.block = { norm = 'rmsnorm', ffn = 9, act = 'silu', eps = 0 }", "'block.eps' = 0|1e-12"},
+    {"t.block = { norm = 'rmsnorm', ffn = 9, act = 'silu', residual_multiplier = 0 }",
+     "'block.residual_multiplier' = 0|a number from"},
+    {"t.block = { norm = 'rmsnorm', intermediate_size = 9, act = 'silu' }",
+     "'block.intermediate_size'|did you mean 'block.ffn'"},
     {"t.numerics = 'fast'", "'numerics'|not supported yet"},
     {"t.sofcap = 50.0", ":3: field 'sofcap'|unknown field|did you mean 'softcap'"},
     {"t.kv_dtype = 'f32'", "'kv_dtype'|unknown field"},
