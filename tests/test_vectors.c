@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "definition.h"
 #include "problem.h"
 #include "suite.h"
 
@@ -144,6 +145,25 @@ Test(vectors, all_have_a_kernel) {
 
 static bool near(double got, double want) {
     return fabs(got - want) <= ABSOLUTE + RELATIVE * fabs(want);
+}
+
+/* The definition's activations, which test_values.c holds those of blocks to. */
+Test(vectors, activations) {
+    size_t index;
+    json_t *cases = load("activation"), *in;
+    json_array_foreach(cases, index, in) {
+        const char *act = json_string_value(json_object_get(in, "act"));
+        const json_t *x = json_object_get(in, "x"), *wanted = json_object_get(in, "want");
+        const double tolerance = json_number_value(json_object_get(in, "tolerance"));
+        cr_assert(json_array_size(x) && json_array_size(x) == json_array_size(wanted));
+        for (size_t i = 0; i < 2 * json_array_size(x); i++) {
+            const float number = (float)json_number_value(json_array_get(x, i / 2));
+            const double want = json_number_value(json_array_get(wanted, i / 2));
+            const double got = (double)definition_activation(i % 2, act, number);
+            cr_assert(fabs(got - want) <= tolerance * (1 + fabs(want)),
+                      "%s: %s(%g) is %.9g, not %.9g", id_of(in), act, (double)number, got, want);
+        }
+    }
 }
 
 /* A case tells rows in full ("rows"), single numbers ("samples": [index, value]), the "sum" and the
