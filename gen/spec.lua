@@ -140,6 +140,11 @@ spec.fields = {
                 "each pair's divisor in longer sequences"),
         }),
     }),
+    group("cross", "none", "keys and values of another sequence, its source", "cross_attention", {
+        ranged("integer", "max_seq", 1, POSITIONS, "required", "up to this many positions of it",
+            "seq n_ctx max_position_embeddings"),
+        ranged("integer", "d_model", 1, 1 << 20, "d_model", "its channels", "hidden_size width"),
+    }),
     group("qk_norm", "none", "norm of q and k after their projections", "q_norm k_norm", {
         one_of("type", { "rmsnorm", "layernorm" }, "required",
             "by the mean square, or by mean and variance"),
@@ -174,7 +179,6 @@ spec.fields = {
     unbuilt("relative_bias", nil, "biases by buckets of distance, learned"),
     unbuilt("clip_qkv", nil, "q, k and v clamped to -c and c"),
     unbuilt("mla", nil, "keys and values from a latent of low rank"),
-    unbuilt("cross", nil, "keys and values from another sequence", "cross_attention"),
     unbuilt("types", nil, "storage of cache and weights", "dtype kv_dtype cache_type"),
     unbuilt("block", nil, "norms, residuals and feed-forward"),
     unbuilt("numerics", "exact", "narrow dot products"),
@@ -631,7 +635,7 @@ local function complete(given, source)
     shape.tile = shape.tile and next(shape.tile) and shape.tile
     if not shape.emit then
         local layer = given.d_model or given.rope or given.qk_norm or given.qkv_bias ~= nil
-            or given.o_bias ~= nil or given.weights_layout
+            or given.o_bias ~= nil or given.weights_layout or given.cross and given.cross.d_model
         shape.emit = layer and "layer" or "attention"
     end
     shape.d_model = shape.d_model or width
@@ -650,6 +654,24 @@ local function complete(given, source)
                 wrong(name, 'emit = "attention" has no projections; it needs emit = "layer"')
             end
         end
+    end
+
+    local cross = shape.cross
+    if cross then
+        if not cross.max_seq then
+            refuse(source, "cross.max_seq", nil, "missing; it takes a number of positions")
+        elseif cross.d_model and shape.emit == "attention" then
+            refuse(source, "cross.d_model", cross.d_model,
+                'emit = "attention" has no projections; it needs emit = "layer"')
+        elseif given.seq then
+            wrong("seq", "queries of cross attention come in any number; give max_seq")
+        end
+        for _, name in ipairs { "causal", "window", "window_right", "alibi", "rope" } do
+            if shape[name] and shape[name] ~= 0 then
+                wrong(name, "cross attention knows no positions of its two sequences to each other")
+            end
+        end
+        shape.cross = { max_seq = cross.max_seq, d_model = cross.d_model or shape.d_model }
     end
 
     local rope = shape.rope
@@ -703,11 +725,11 @@ local function complete(given, source)
     end
 
     -- Sizes, as floats so that they cannot wrap: bytes below 2^47, FLOPs below 2^62.
-    local n = shape.capacity + 0.0
+    local n = math.max(shape.capacity, cross and cross.max_seq or 0) + 0.0
     local widths = shape.head_dim + shape.v_head_dim
     local bytes = 4 * math.max((n + 512) * (shape.kv_heads * (widths + 32)), n * shape.d_model,
         n * shape.heads * math.max(shape.head_dim, shape.v_head_dim))
-    local parameters = (shape.heads + shape.kv_heads) * widths * (shape.d_model + 0.0)
+    local parameters = (shape.heads + shape.kv_heads) * widths * math.max(shape.d_model, shape.cross and shape.cross.d_model or 0.0)
     local flops = 2 * n * (n * shape.heads * widths + parameters)
     if bytes >= 2 ^ 47 then
         wrong(length, ("too large: one buffer takes %.3g bytes; at most 2^47"):format(bytes))
@@ -853,6 +875,8 @@ function spec.canonical(shape)
         lse = shape.lse or nil,
         alibi = shape.alibi,
         rope = shape.rope,
+        cross = shape.cross and { max_seq = shape.cross.max_seq,
+            d_model = shape.cross.d_model ~= shape.d_model and shape.cross.d_model or nil },
         qk_norm = shape.qk_norm,
         qkv_bias = shape.qkv_bias or nil,
         o_bias = shape.o_bias or nil,

@@ -20,7 +20,7 @@ import.columns = { "model", "component", "d_model", "heads", "kv_heads", "head_d
     "qkv_bias", "o_bias", "qk_norm", "sinks", "norm", "ffn_act", "ffn_width", "layers",
     "kv_bytes_tok_layer_f16", "attn_params_layer", "extra_params_layer", "note" }
 
-import.default_isa = "scalar,avx2,avx512"
+import.default_isa = "scalar,avx2,avx512,neon"
 
 -- ---- which type a config is of ----
 

@@ -27,8 +27,12 @@ $ if layout.cache.ring then
 #define ${NAME}_CACHE_POSITIONS ${layout.cache.positions} /* that a cache holds: the latest ones */
 #define ${NAME}_CHUNK ${layout.cache.chunk} /* positions that one call may bring to a cache */
 $ else
+$   if shape.cross then
+#define ${NAME}_CACHE_POSITIONS ${layout.keys} /* of the source, that a cache holds */
+$   else
 #define ${NAME}_CACHE_POSITIONS ${NAME}_CAPACITY /* that a cache holds */
-#define ${NAME}_CHUNK ${NAME}_CAPACITY /* positions that one call may bring to a cache */
+$   end
+#define ${NAME}_CHUNK ${NAME}_CACHE_POSITIONS /* positions that one call may bring to a cache */
 $ end
 #define ${NAME}_CAUSAL ${shape.causal and 1 or 0}
 #define ${NAME}_WINDOW ${shape.window} /* keys up to the own one; 0: all */
@@ -40,6 +44,8 @@ $ end
 #define ${NAME}_ALIBI ${shape.alibi and 1 or 0}
 #define ${NAME}_ALIBI_BIAS_MAX ${float_text(shape.alibi and shape.alibi.bias_max or 0.0)}
 #define ${NAME}_ALIBI_SCALE ${float_text(shape.alibi and shape.alibi.scale or 0.0)}
+#define ${NAME}_CROSS ${shape.cross and 1 or 0}
+#define ${NAME}_SOURCE_D_MODEL ${layout.source_width} /* of what keys and values are made of */
 #define ${NAME}_HAS_LAYER ${layer and 1 or 0}
 #define ${NAME}_QKV_BIAS ${shape.qkv_bias and 1 or 0}
 #define ${NAME}_O_BIAS ${shape.o_bias and 1 or 0}

@@ -106,5 +106,6 @@ $     end
 }
 $   end
 $   project("project_in", shape.d_model, shape.qkv_bias)
+$   if shape.cross then project("project_source", layout.source_width, shape.qkv_bias) end
 $   project("project_out", layout.o_width, shape.o_bias)
 $ end

@@ -11,6 +11,9 @@ $ end
 $ if shape.emit == "layer" then
     ${id}_project_in,
     ${id}_project_out,
+$   if shape.cross then
+    ${id}_project_source,
+$   end
 $ end
 $ if shape.qk_norm then
     ${id}_norm_q,
