@@ -8,6 +8,7 @@
 local arguments = require "arguments"
 local cpu = require "cpu"
 local isas = require "isa"
+local mla = require "mla"
 local plan = require "plan"
 local render = require "render"
 local rope = require "rope"
@@ -72,9 +73,12 @@ end
 
 local function common_environment(shape)
     local name = shape.name
+    local cached = mla.on_cache(shape)
     local env = {
-        shape = shape, name = name, NAME = name:upper(),
-        plan = plan, layout = plan.layout(shape), memory = plan.memory(shape),
+        shape = cached, name = name, NAME = name:upper(),
+        plan = plan, layout = plan.layout(cached), memory = plan.memory(shape),
+        mla_products = shape.mla and mla.products(shape),
+        mla_layer = shape.mla and plan.mla_layer(shape),
         version = attnc.version, isas = {}, rope_switches = rope.switches(shape),
         float = float, float_text = float_text, size = size, LOG2_E = LOG2_E,
         arguments = arguments, extras = arguments.of(shape), packed = arguments.packed(shape),
@@ -100,8 +104,13 @@ end
 local function title(shape)
     local kind = shape.kv_heads == shape.heads and "multi-head attention"
         or shape.kv_heads == 1 and "multi-query attention" or "grouped-query attention"
-    return ("%s: %s, %d query heads, %d KV heads, head_dim %d%s, %s %d positions%s"):format(
-        shape.name, kind, shape.heads, shape.kv_heads, shape.head_dim,
+    local kv_heads = ("%d KV heads"):format(shape.kv_heads)
+    if shape.mla then
+        kind = "multi-head latent attention"
+        kv_heads = ("a latent of %d + %d channels"):format(shape.mla.kv_rank, shape.mla.rope_dim)
+    end
+    return ("%s: %s, %d query heads, %s, head_dim %d%s, %s %d positions%s"):format(
+        shape.name, kind, shape.heads, kv_heads, shape.head_dim,
         shape.v_head_dim ~= shape.head_dim and (" (values %d)"):format(shape.v_head_dim) or "",
         shape.exact and "exactly" or "up to", shape.capacity, plan.features(shape))
 end
@@ -110,7 +119,7 @@ end
 -- written files.
 local header_parts = { "conventions", "macros", "functions" }
 local kernel_parts = { "names", "exp", "attention", "merge", "projection", "rope", "norm", "table" }
-local dispatch_parts = { "choice", "attention", "layer" }
+local dispatch_parts = { "choice", "attention", "layer", "mla" }
 
 -- What all templates of a folder give, one after the other.
 local function parts_of(folder, names, env)
@@ -121,11 +130,18 @@ local function parts_of(folder, names, env)
     return table.concat(texts)
 end
 
+-- The environment of another form of the attention: as `own`, but for the shape and its names.
+local function of_form(own, shape, suffix)
+    local form = { shape = shape, id = own.id .. "_" .. suffix, layout = plan.layout(shape),
+        own = plan.make(shape, own.isa) }
+    return setmetatable(form, { __index = own })
+end
+
 local function kernel_text(shape, env, isa)
     local id = shape.name .. "_" .. isa.symbol
     local own = common_environment(shape)
     own.isa, own.id, own.ID = isa, id, id:upper()
-    own.own = plan.make(shape, isa)
+    own.own = plan.make(own.shape, isa)
     -- scores come in units of log2, or as the soft cap takes them
     own.query_scale = shape.scale * LOG2_E * (shape.softcap and 2 / shape.softcap or 1)
     own.alibi_slopes = shape.alibi and alibi_slopes(shape)
@@ -137,7 +153,17 @@ local function kernel_text(shape, env, isa)
         end,
     })
     -- first: they decide which functions stand before them
-    local kernel = parts_of("kernel", kernel_parts, own)
+    local kernel
+    if shape.mla then
+        local form = of_form(own, own.mla_layer.expanded, "expanded")
+        own.expanded_query_rows = form.own.query_rows
+        -- the exponential serves both forms
+        kernel = parts_of("kernel", { "names", "exp", "attention" }, own)
+            .. parts_of("kernel", { "names", "attention" }, form)
+            .. parts_of("kernel", { "projection", "rope", "norm", "table" }, own)
+    else
+        kernel = parts_of("kernel", kernel_parts, own)
+    end
     own.functions = written()
     return ('#include "%s.h"\n'):format(shape.name) .. run("internal", env)
         .. run("vocabulary", own) .. kernel
@@ -225,17 +251,21 @@ end
 
 local function manifest(shape, env, origin, files)
     local sets, listed = {}, {}
-    for _, isa in ipairs(env.isas) do
-        local own, tiles = plan.make(shape, isa), {}
+    local function set_of(isa, form)
+        local own, tiles = plan.make(form, isa), {}
         for index, rows in ipairs(own.rows) do
             -- a tile for decode alone takes whole key tiles
             tiles[index] = { rows = rows, wide = own.wide[rows], narrow = own.narrow[rows],
                 decode_only = own.decode_only[rows] or false }
         end
         -- exp2: five steps of a polynomial, and one more where 2^n is a product
-        sets[#sets + 1] = { isa = isa.id, lanes = isa.lanes, panel = plan.PANEL, tiles = tiles,
+        return { isa = isa.id, lanes = isa.lanes, panel = plan.PANEL, tiles = tiles,
             exp2_fmas = isa.ops.scale_unless_below and 5 or 6,
             query_rows = own.query_rows, unroll = own.unroll, reasons = own.reasons }
+    end
+    for index, isa in ipairs(env.isas) do
+        sets[index] = set_of(isa, mla.on_cache(shape))
+        sets[index].expanded = shape.mla and set_of(isa, mla.expanded(shape)) or nil
     end
     for _, file in ipairs(files) do
         local hash = attnc.sha256(file.text)
@@ -262,7 +292,8 @@ local function mark(kind, shape)
         turned.layout, tostring(shape.qkv_bias), tostring(shape.o_bias) }
     local ring = kind == "cache" and plan.layout(shape).cache.ring
     for _, more in ipairs { turned.scaling or false, turned.offset or false,
-        shape.cross or false, shape.qk_norm or false, ring and { ring = ring } or false } do
+        shape.cross or false, shape.qk_norm or false, shape.mla or false,
+        ring and { ring = ring } or false } do
         facts[#facts + 1] = more and spec.literal(more) or nil
     end
     for _, extra in ipairs(kind == "weights" and arguments.packed(shape) or {}) do
@@ -276,6 +307,7 @@ function emit.files(shape, origin)
     env.title = title(shape)
     env.mark = { cache = mark("cache", shape), weights = mark("weights", shape) }
     env.single_file = origin.single_file
+    env.v_parameter = shape.mla and "" or "const float *v, "
     env.alibi_text = shape.alibi and alibi_text(shape)
     add_detection(env)
     local memory, widths = env.memory, {}
@@ -306,6 +338,7 @@ function emit.files(shape, origin)
         end
         add(name .. "_dispatch.c", c_file(origin, dispatch))
     end
+    env.mla_selftest = shape.mla and run("selftest_mla", env):sub(1, -2)
     add(name .. "_selftest.c", c_file(origin, run("selftest", env)))
     add("CMakeLists.txt", with_head(origin, run("CMakeLists", env), "# ", "# ", "# end of head"))
     table.sort(files, function(a, b)

@@ -4,6 +4,7 @@
 -- info.text(shape)  -> the same for a reader
 local arguments = require "arguments"
 local isa = require "isa"
+local mla = require "mla"
 local plan = require "plan"
 
 local info = {}
@@ -15,38 +16,63 @@ local function kind(heads, kv)
     return kv == heads and "MHA" or kv == 1 and "MQA" or "GQA"
 end
 
--- The cache of the same model with every number of KV heads that divides its heads, most first.
+-- The cache of the same model with every number of KV heads that divides its heads, most first, and
+-- with its latent.
 local function relatives(shape)
     local list = {}
+    local function add(name, fields)
+        local memory = plan.memory(setmetatable(fields, { __index = shape }))
+        list[#list + 1] = {
+            kind = name,
+            kv_heads = fields.kv_heads,
+            cache_bytes = memory.cache_bytes,
+            bytes_per_position = memory.kv_bytes_per_token,
+            ratio = memory.kv_bytes_per_token / (list[1] or
+                { bytes_per_position = memory.kv_bytes_per_token }).bytes_per_position,
+            this_spec = not shape.mla and fields.kv_heads == shape.kv_heads,
+        }
+    end
     for kv = shape.heads, 1, -1 do
         if shape.heads % kv == 0 then
-            local memory = plan.memory(setmetatable({ kv_heads = kv }, { __index = shape }))
-            list[#list + 1] = {
-                kind = kind(shape.heads, kv),
-                kv_heads = kv,
-                cache_bytes = memory.cache_bytes,
-                bytes_per_position = memory.kv_bytes_per_token,
-                ratio = kv / shape.heads,
-                this_spec = kv == shape.kv_heads,
-            }
+            add(kind(shape.heads, kv), { kv_heads = kv, mla = false })
         end
     end
+    if shape.mla then
+        add("MLA", { kv_heads = shape.kv_heads })
+        list[#list].this_spec = true
+    end
     return list
+end
+
+-- The attention that a kernel holds: array of {shape, name}, the one on the cache first.
+local function forms(shape)
+    if not shape.mla then
+        return { { shape = shape } }
+    end
+    return { { shape = mla.on_cache(shape), name = "latent" },
+        { shape = mla.expanded(shape), name = "expanded" } }
 end
 
 function info.table(shape)
     local memory, plans = plan.memory(shape), {}
     for _, id in ipairs(shape.isa) do
-        local fields = {}
-        for _, reason in ipairs(plan.make(shape, isa.get(id)).reasons) do
-            fields[reason.field] = { value = reason.value, why = reason.why }
+        for _, form in ipairs(forms(shape)) do
+            local fields = {}
+            for _, reason in ipairs(plan.make(form.shape, isa.get(id)).reasons) do
+                fields[reason.field] = { value = reason.value, why = reason.why }
+            end
+            if form.name then
+                plans[id] = plans[id] or {}
+                plans[id][form.name] = fields
+            else
+                plans[id] = fields
+            end
         end
-        plans[id] = fields
     end
     return {
         attnc = attnc.version,
         shape = shape,
-        kind = kind(shape.heads, shape.kv_heads),
+        kind = shape.mla and "MLA" or kind(shape.heads, shape.kv_heads),
         plan = plans,
         parameters = memory.parameters,
         flops = { prefill = memory.flops_prefill, decode = memory.flops_decode },
@@ -102,7 +128,7 @@ function info.text(shape)
             rope.offset and (", from position %d on"):format(rope.offset) or "") or "no rope")
     if layer then
         local biases = {}
-        biases[#biases + 1] = shape.qkv_bias and "q, k, v" or nil
+        biases[#biases + 1] = shape.qkv_bias and (shape.mla and "latents" or "q, k, v") or nil
         biases[#biases + 1] = shape.o_bias and "output" or nil
         add("  weights %s, bias on %s", shape.weights_layout,
             #biases > 0 and table.concat(biases, ", ") or "nothing")
@@ -111,12 +137,21 @@ function info.text(shape)
             add("  %s of q and k %s, eps %.9g, %s", norm.type, norm.width == "full"
                 and "over all heads" or "per head", norm.eps, (norm.order:gsub("_", " ")))
         end
+        local own = shape.mla
+        if own then
+            add("  latent of %d channels and %d that turn, q from %s; %d positions expanded",
+                own.kv_rank, own.rope_dim, own.q_rank and ("a latent of %d"):format(own.q_rank)
+                or "x", mla.expanded(shape).capacity)
+        end
     end
 
     for _, id in ipairs(shape.isa) do
-        add("\nPlan for %s", id)
-        for _, reason in ipairs(plan.make(shape, isa.get(id)).reasons) do
-            add("  %-16s %5s  %s", reason.field, reason.value, reason.why)
+        for _, form in ipairs(forms(shape)) do
+            add("\nPlan for %s%s", id, form.name and (", %s form (head_dim %d, v_head_dim %d)")
+                :format(form.name, form.shape.head_dim, form.shape.v_head_dim) or "")
+            for _, reason in ipairs(plan.make(form.shape, isa.get(id)).reasons) do
+                add("  %-16s %5s  %s", reason.field, reason.value, reason.why)
+            end
         end
     end
 
@@ -125,15 +160,24 @@ function info.text(shape)
     end
     local parameters = all.parameters
     add("\nParameters%s", layer and "" or " of the projections around it")
-    row("Wq", parameters.wq, matrix(shape.d_model, shape.heads * shape.head_dim))
-    row("Wk", parameters.wk, matrix(shape.d_model, shape.kv_heads * shape.head_dim))
-    row("Wv", parameters.wv, matrix(shape.d_model, shape.kv_heads * shape.v_head_dim))
-    row("Wo", parameters.wo, matrix(shape.heads * shape.v_head_dim, shape.d_model))
+    for _, each in ipairs(shape.mla and mla.matrices(shape) or {}) do
+        if each.name ~= "absorb" then -- k_b once more
+            row("W" .. each.name, each.heads * each.columns * each.depth,
+                (each.heads > 1 and each.heads .. " times " or "")
+                    .. matrix(each.depth, each.columns))
+        end
+    end
+    if not shape.mla then
+        row("Wq", parameters.wq, matrix(shape.d_model, shape.heads * shape.head_dim))
+        row("Wk", parameters.wk, matrix(shape.d_model, shape.kv_heads * shape.head_dim))
+        row("Wv", parameters.wv, matrix(shape.d_model, shape.kv_heads * shape.v_head_dim))
+        row("Wo", parameters.wo, matrix(shape.heads * shape.v_head_dim, shape.d_model))
+    end
     if parameters.bias > 0 then
         row("biases", parameters.bias)
     end
     if parameters.norm then
-        row("norms of q and k", parameters.norm)
+        row(shape.mla and "norms of latents" or "norms of q and k", parameters.norm)
     end
     for _, extra in ipairs(arguments.packed(shape)) do
         row(extra.name:gsub("_", " "), extra.floats)
@@ -169,7 +213,8 @@ function info.text(shape)
     add("  %-26s %18s", "  by a pool of N threads", ("%d + N * %d"):format(pool.base,
         pool.per_thread))
 
-    add("\nKV cache of this model by number of KV heads, in bytes")
+    add("\nKV cache of this model by number of KV heads%s, in bytes",
+        shape.mla and ", and of its latent" or "")
     for _, each in ipairs(all.kv_cache) do
         local bar = ("#"):rep(math.max(1, math.floor(each.ratio * BAR + 0.5)))
         add("  %s %4d %16d  %-11s %-" .. BAR .. "s %5.4g %% %s", each.kind, each.kv_heads,

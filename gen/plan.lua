@@ -3,11 +3,13 @@
 -- plan.layout(shape)     -> the memory map that every instruction set shares (floats and bytes)
 -- plan.make(shape, isa)  -> tile choices, with `reasons`: array of {field, value, why}
 -- plan.features(shape)   -> what sets the attention apart, in words
+-- plan.mla_layer(shape)  -> where the weights and the rows of a layer with mla lie: see there
 -- plan.memory(shape)     -> byte counts, parameters, FLOPs: for the header, `attnc info`, manifest
 --
 -- All sizes are integers; the spec's limits keep every one of them below 2^47.
 local arguments = require "arguments"
 local isas = require "isa"
+local mla = require "mla"
 
 local plan = {}
 
@@ -41,10 +43,10 @@ plan.ceil_to = ceil_to
 
 -- Value channels are stored in panels at most 64 wide, so that a value tile walks forward through
 -- memory. No panel is narrower than 32 unless all of v is: a tile needs two vectors to run well.
-local function value_panels(width)
+local function value_panels(width, widest)
     local panels, left = {}, width
     while left > 0 do
-        local panel = math.min(left, plan.VALUE_PANEL)
+        local panel = math.min(left, widest)
         if left - panel > 0 and left - panel < 2 * plan.VALUE_PAD then
             panel = panel - plan.VALUE_PAD
         end
@@ -92,9 +94,13 @@ function plan.layout(shape)
     layout.blocks = (layout.positions + plan.BLOCK - 1) // plan.BLOCK
     layout.last_block_keys = layout.positions - (layout.blocks - 1) * plan.BLOCK
     layout.value_width = ceil_to(shape.v_head_dim, plan.VALUE_PAD)
-    layout.panels = value_panels(layout.value_width)
+    -- Values that are channels of their keys are not stored again: a panel of them is made of a
+    -- block's key tiles when it is needed, as wide as a transposed tile.
+    layout.panels = value_panels(layout.value_width,
+        shape.values_in_keys and plan.KEY_TILE or plan.VALUE_PANEL)
+    layout.stored_values = shape.values_in_keys and 0 or layout.value_width
     -- floats of one KV head's keys and values
-    layout.head_floats = layout.positions * (shape.head_dim + layout.value_width)
+    layout.head_floats = layout.positions * (shape.head_dim + layout.stored_values)
     layout.group = shape.heads // shape.kv_heads
     -- a query at position i sees keys before i + reach; nil: all of them
     layout.reach = shape.causal and 1 or shape.window_right > 0 and shape.window_right or nil
@@ -209,7 +215,10 @@ function plan.make(shape, isa)
             .. "score tile of %s takes"
         error({ field = "tile.score_keys", message = message:format(p.score_keys, step, isa.id) })
     end
-    choose("value_keys", 64, "in decode, keys whose values all tiles take before the next ones")
+    if not shape.values_in_keys then
+        choose("value_keys", 64,
+            "in decode, keys whose values all tiles take before the next ones")
+    end
 
     -- Each row count has a wide tile, and a narrow one that stays within one key tile: for the
     -- last keys. A group of heads that is no such count gets a block of its own for decode.
@@ -290,11 +299,73 @@ function plan.make(shape, isa)
     p.scratch.decay = p.scratch.m + line(largest)
     p.scratch.s = p.scratch.decay + line(largest)
     p.scratch.floats = p.scratch.s + largest * plan.SCORE_STRIDE
+    if shape.values_in_keys then
+        p.scratch.v = p.scratch.floats
+        p.scratch.floats = p.scratch.v + plan.BLOCK * plan.KEY_TILE
+    end
     return p
 end
 
 local function panel_floats(columns, depth, bias)
     return (columns + plan.PANEL - 1) // plan.PANEL * plan.PANEL * (depth + (bias and 1 or 0))
+end
+
+-- What a layer has among its weights besides: behind the `floats` of w, each at its own name.
+local function place_extras(shape, w)
+    for _, extra in ipairs(arguments.packed(shape)) do
+        w[extra.name] = w.floats
+        w.floats = w.floats + ceil_to(extra.floats, plan.ALIGN // 4)
+    end
+end
+
+local function count_extras(shape, parameters)
+    for _, extra in ipairs(arguments.packed(shape)) do
+        parameters[extra.name] = extra.floats
+        parameters.total = parameters.total + extra.floats
+    end
+end
+
+--- A layer with mla. step: rows that it takes at a time; latent_step: of the latent form, whose
+-- queries are wide. weights: `matrices` (mla.matrices, each with its `offset` and the floats from
+-- one head to the next, `stride`), the norms' offsets, `floats`. rows: offsets of the parts of the
+-- scratch, behind the keys and values of the expanded form; what that form needs and what the
+-- latent one does lie in the same place. floats: all of it. expanded, expanded_layout: its shape.
+function plan.mla_layer(shape)
+    local own, heads = shape.mla, shape.heads
+    local layer = { weights = { matrices = {} }, rows = {} }
+    local w, offset = layer.weights, 0
+    for _, matrix in ipairs(mla.matrices(shape)) do
+        matrix.offset = offset
+        matrix.stride = panel_floats(matrix.columns, matrix.depth, matrix.bias)
+        offset = offset + matrix.heads * matrix.stride
+        w.matrices[matrix.name] = matrix
+    end
+    w.kv_norm = offset
+    w.q_norm = w.kv_norm + ceil_to(own.kv_rank, plan.VALUE_PAD)
+    w.floats = ceil_to(w.q_norm + ceil_to(own.q_rank or 0, plan.VALUE_PAD), plan.ALIGN // 4)
+    place_extras(shape, w)
+
+    layer.expanded = mla.expanded(shape)
+    layer.expanded_layout = plan.layout(layer.expanded)
+    layer.step, layer.latent_step = math.min(shape.capacity, 240), math.min(shape.capacity, 120)
+    local latent, position = mla.on_cache(shape), heads * layer.expanded_layout.head_floats
+    local function rows(name, floats, step)
+        layer.rows[name] = position
+        position = position + ceil_to((step or layer.step) * floats, 16)
+    end
+    rows("q_a", own.q_rank or 0)
+    rows("kv_a", latent.head_dim)
+    rows("q", heads * shape.head_dim)
+    rows("o", heads * shape.v_head_dim)
+    local shared = position
+    rows("k", heads * shape.head_dim)
+    rows("v", heads * shape.v_head_dim)
+    local expanded_end = position
+    position = shared
+    rows("latent_q", heads * latent.head_dim, layer.latent_step)
+    rows("latent_o", heads * latent.v_head_dim, layer.latent_step)
+    layer.floats = math.max(position, expanded_end)
+    return layer
 end
 
 --- What sets the attention apart, in words that follow others: ", causal, window 128, sinks".
@@ -333,17 +404,48 @@ local function pairs_visible(shape, layout, n)
     return before + after - n, shape.window > 0 and math.min(shape.window, n) or n
 end
 
+-- Costs of a layer with mla, likewise.
+local function mla_costs(shape, memory)
+    local parameters, layer = mla.parameters(shape), plan.mla_layer(shape)
+    memory.parameters = { projections = parameters.projections, bias = parameters.bias,
+        norm = parameters.norm,
+        total = parameters.projections + parameters.bias + parameters.norm }
+    count_extras(shape, memory.parameters)
+    memory.layer_bytes = layer.floats * 4
+    memory.weights_bytes = plan.ALIGN + layer.weights.floats * 4
+
+    -- Both forms multiply with kv_b_proj once a row: it makes keys and values, or q' and outputs.
+    local n, latent = shape.capacity, mla.on_cache(shape)
+    local early = layer.expanded.capacity
+    local pairs_seen, most_seen = pairs_visible(shape, plan.layout(latent), n)
+    local expanded_pairs = pairs_visible(shape, layer.expanded_layout, early)
+    local per_pair = 2 * shape.heads * (shape.head_dim + shape.v_head_dim)
+    local per_latent_pair = 2 * shape.heads * (latent.head_dim + latent.v_head_dim)
+    memory.flops_prefill = per_pair * expanded_pairs
+        + per_latent_pair * (pairs_seen - expanded_pairs) + 2 * parameters.projections * n
+    memory.flops_decode = per_latent_pair * most_seen + 2 * parameters.projections
+end
+
 function plan.memory(shape)
-    local layout, memory = plan.layout(shape), {}
+    local cached, memory = mla.on_cache(shape), {}
+    local layout = plan.layout(cached)
     memory.thread_bytes = 0
     for _, id in ipairs(shape.isa) do
-        local floats = plan.make(shape, isas.get(id)).scratch.floats
-        memory.thread_bytes = math.max(memory.thread_bytes, floats * 4)
+        for _, form in ipairs { shape, cached } do
+            local floats = plan.make(form, isas.get(id)).scratch.floats
+            memory.thread_bytes = math.max(memory.thread_bytes, floats * 4)
+        end
     end
     memory.cache_bytes = layout.cache_bytes
-    memory.kv_bytes_per_token = shape.kv_heads * (shape.head_dim + layout.value_width) * 4
+    memory.kv_bytes_per_token = cached.kv_heads * (cached.head_dim + layout.stored_values) * 4
     memory.head_bytes = layout.head_floats * 4
-    memory.all_heads_bytes = shape.kv_heads * memory.head_bytes
+    memory.all_heads_bytes = cached.kv_heads * memory.head_bytes
+    if shape.mla then
+        mla_costs(shape, memory)
+        memory.scratch_bytes = memory.layer_bytes + memory.thread_bytes + memory.all_heads_bytes
+        memory.cache_scratch_bytes = memory.layer_bytes + memory.thread_bytes
+        return memory
+    end
 
     local wq, wk = layout.q_width * shape.d_model, layout.k_width * layout.source_width
     local wv, wo = layout.v_width * layout.source_width, layout.o_width * shape.d_model
@@ -356,10 +458,7 @@ function plan.memory(shape)
     end
     memory.parameters = { wq = wq, wk = wk, wv = wv, wo = wo, bias = bias,
         total = wq + wk + wv + wo + bias }
-    for _, extra in ipairs(arguments.packed(shape)) do
-        memory.parameters[extra.name] = extra.floats
-        memory.parameters.total = memory.parameters.total + extra.floats
-    end
+    count_extras(shape, memory.parameters)
     if shape.qk_norm then
         local norm = layout.q_norm.parameters + layout.k_norm.parameters
         memory.parameters.norm, memory.parameters.total = norm, memory.parameters.total + norm
@@ -382,10 +481,7 @@ function plan.memory(shape)
             w.k_norm = w.q_norm + layout.q_norm.floats
             w.floats = w.k_norm + layout.k_norm.floats
         end
-        for _, extra in ipairs(arguments.packed(shape)) do
-            w[extra.name] = w.floats
-            w.floats = w.floats + ceil_to(extra.floats, plan.ALIGN // 4)
-        end
+        place_extras(shape, w)
         memory.weight_offsets = w
         memory.weights_bytes = plan.ALIGN + w.floats * 4
     end

@@ -12,6 +12,7 @@
 -- Messages read "file:line: field 'x' = value: what is wrong; what would be right".
 local cpu = require "cpu"
 local isa = require "isa"
+local mla = require "mla"
 local plan = require "plan"
 local rope_rules = require "rope"
 
@@ -61,7 +62,8 @@ local function unbuilt(name, neutral, meaning, also)
 end
 
 local LENGTH = "seq or max_seq is required"
-local BY_FIELDS = '"layer" if d_model, rope, qk_norm, a bias or weights_layout is given'
+local BY_FIELDS =
+    '"layer" if d_model, rope, qk_norm, mla, a bias or weights_layout is given'
 
 spec.fields = {
     field("name", "name", "required", "prefix of every symbol, macro and file",
@@ -158,6 +160,21 @@ spec.fields = {
         one_of("weights", { "shared", "per_head" }, '"shared"',
             "of width \"head\": the same for all heads, or each head's own"),
     }),
+    group("mla", "none", "keys and values from a latent of low rank (DeepSeek)", "latent", {
+        ranged("integer", "kv_rank", 1, 1023, "required", "channels of the latent",
+            "kv_lora_rank"),
+        ranged("integer", "q_rank", 1, 1 << 16, "none",
+            "channels that q is projected from; none: from x at once", "q_lora_rank"),
+        ranged("integer", "nope_dim", 1, 1023, "required",
+            "channels of a head of q and k that do not turn, the leading ones",
+            "qk_nope_head_dim"),
+        ranged("integer", "rope_dim", 2, 1022, "required",
+            "channels that turn, the last ones; all heads share those of k", "qk_rope_head_dim"),
+        ranged("number", "eps", 1e-12, 1, "1e-6", "of the latents' RMSNorms",
+            "epsilon rms_norm_eps"),
+        ranged("integer", "expand", 1, POSITIONS, "2048",
+            "positions of a prompt that have keys and values of their heads, in scratch"),
+    }),
     field("boolean", "qkv_bias", "false", "q, k and v projections add a bias",
         "bias attention_bias"),
     field("boolean", "o_bias", "false", "the output projection adds a bias", "out_bias"),
@@ -178,7 +195,6 @@ spec.fields = {
     unbuilt("mask", "none", "a mask or bias for each query and key"),
     unbuilt("relative_bias", nil, "biases by buckets of distance, learned"),
     unbuilt("clip_qkv", nil, "q, k and v clamped to -c and c"),
-    unbuilt("mla", nil, "keys and values from a latent of low rank"),
     unbuilt("types", nil, "storage of cache and weights", "dtype kv_dtype cache_type"),
     unbuilt("block", nil, "norms, residuals and feed-forward"),
     unbuilt("numerics", "exact", "narrow dot products"),
@@ -583,6 +599,11 @@ local function complete(given, source)
             shape.heads))
     end
 
+    if shape.mla then
+        shape.mla = mla.complete(shape, function(path, value, text)
+            refuse(source, path, value, text)
+        end)
+    end
     if not shape.head_dim then
         if not shape.d_model then
             missing(source, "head_dim", "give head_dim, or d_model")
@@ -634,8 +655,9 @@ local function complete(given, source)
     shape.unroll = shape.unroll or "full"
     shape.tile = shape.tile and next(shape.tile) and shape.tile
     if not shape.emit then
-        local layer = given.d_model or given.rope or given.qk_norm or given.qkv_bias ~= nil
-            or given.o_bias ~= nil or given.weights_layout or given.cross and given.cross.d_model
+        local layer = given.d_model or given.rope or given.qk_norm or given.mla
+            or given.qkv_bias ~= nil or given.o_bias ~= nil or given.weights_layout
+            or given.cross and given.cross.d_model
         shape.emit = layer and "layer" or "attention"
     end
     shape.d_model = shape.d_model or width
@@ -666,7 +688,7 @@ local function complete(given, source)
         elseif given.seq then
             wrong("seq", "queries of cross attention come in any number; give max_seq")
         end
-        for _, name in ipairs { "causal", "window", "window_right", "alibi", "rope" } do
+        for _, name in ipairs { "causal", "window", "window_right", "alibi", "rope", "mla" } do
             if shape[name] and shape[name] ~= 0 then
                 wrong(name, "cross attention knows no positions of its two sequences to each other")
             end
@@ -676,7 +698,7 @@ local function complete(given, source)
 
     local rope = shape.rope
     if rope then
-        local dim = rope.rotary_dim or shape.head_dim
+        local dim = rope.rotary_dim or shape.mla and shape.mla.rope_dim or shape.head_dim
         if dim % 2 ~= 0 then
             refuse(source, rope.rotary_dim and "rope.rotary_dim" or "head_dim", dim,
                 "rotary positions turn pairs of channels; rope.rotary_dim must be even")
@@ -724,12 +746,20 @@ local function complete(given, source)
         }
     end
 
+    if shape.mla then
+        mla.fits(shape, function(path, value, text)
+            refuse(source, path, value, text)
+        end)
+    end
+
     -- Sizes, as floats so that they cannot wrap: bytes below 2^47, FLOPs below 2^62.
     local n = math.max(shape.capacity, cross and cross.max_seq or 0) + 0.0
-    local widths = shape.head_dim + shape.v_head_dim
+    local cached = mla.on_cache(shape)
+    local widths = math.max(shape.head_dim + shape.v_head_dim, cached.head_dim + cached.v_head_dim)
     local bytes = 4 * math.max((n + 512) * (shape.kv_heads * (widths + 32)), n * shape.d_model,
         n * shape.heads * math.max(shape.head_dim, shape.v_head_dim))
-    local parameters = (shape.heads + shape.kv_heads) * widths * math.max(shape.d_model, shape.cross and shape.cross.d_model or 0.0)
+    local parameters = (shape.heads + shape.kv_heads) * widths
+        * math.max(shape.d_model, shape.cross and shape.cross.d_model or 0.0)
     local flops = 2 * n * (n * shape.heads * widths + parameters)
     if bytes >= 2 ^ 47 then
         wrong(length, ("too large: one buffer takes %.3g bytes; at most 2^47"):format(bytes))
@@ -739,7 +769,10 @@ local function complete(given, source)
 
     -- What the plan refuses: a tile that does not fit an instruction set.
     for _, id in ipairs(shape.isa) do
-        local good, problem = pcall(plan.make, shape, isa.get(id))
+        local good, problem = pcall(function()
+            plan.make(shape, isa.get(id))
+            plan.make(mla.on_cache(shape), isa.get(id))
+        end)
         if not good and type(problem) == "table" and problem.field then
             problem = { refusal = place_of(source, problem.field) .. ": " .. problem.message }
         end
@@ -752,7 +785,8 @@ end
 
 --- raw: the value that the spec returned. source = {file = name for messages, text = the spec's
 -- text for line numbers or nil, set = {[path] = place} for what the command line gave or nil}.
--- Returns the shape (every field set, but rope, qk_norm and tile may be nil), or nil and a message.
+-- Returns the shape (every field set, but rope, qk_norm, mla and tile may be nil), or nil and a
+-- message.
 function spec.check(raw, source)
     if type(raw) ~= "table" then
         return nil, ("%s: the spec returns %s; it must return one table of fields"):format(
@@ -878,6 +912,7 @@ function spec.canonical(shape)
         cross = shape.cross and { max_seq = shape.cross.max_seq,
             d_model = shape.cross.d_model ~= shape.d_model and shape.cross.d_model or nil },
         qk_norm = shape.qk_norm,
+        mla = shape.mla,
         qkv_bias = shape.qkv_bias or nil,
         o_bias = shape.o_bias or nil,
         weights_layout = shape.weights_layout ~= "out_in" and shape.weights_layout or nil,

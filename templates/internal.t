@@ -38,7 +38,10 @@ $ end
 typedef struct ${name}_kernels {
     const char *isa;
     size_t query_rows; /* rows that attend() takes at once, at most */
-$ if layout.cache.ring then
+$ if shape.values_in_keys then
+    /* Packs the keys, and so the values, of n positions from pos on. */
+    void (*pack)(const float *k, size_t pos, size_t n, float *kv);
+$ elseif layout.cache.ring then
     /* Packs the keys and values of one KV head for n positions from pos on; ring: into a ring cache. */
     void (*pack)(const float *k, const float *v, size_t pos, size_t n, int ring, float *kv);
 $ else
@@ -52,7 +55,23 @@ $ if shape.lse then
     /* Results [rows][v_head_dim] and their log-sum-exps over different keys, made one in the former. */
     void (*merge)(float *out, float *lse, const float *other, const float *other_lse, size_t rows);
 $ end
-$ if shape.emit == "layer" then
+$ if shape.mla then
+    /* The same of the expanded heads. */
+    size_t expanded_query_rows;
+    void (*expanded_pack)(const float *k, const float *v, size_t pos, size_t n, float *kv);
+    void (*expanded_attend)(const ${name}_call *call, size_t kv_head, size_t first_row, size_t rows,
+                            float *scratch);
+    /* n rows of y = x times panels first .. first + count - 1 of packed weights, of `columns` columns. */
+$   for _, product in ipairs(mla_products) do
+    void (*project_${product.name})(const float *x, size_t n, const float *w, size_t columns, size_t first,
+        ${(" "):rep(#product.name)}size_t count, float *y); /* x ${product.x}, y ${product.y} */
+$   end
+    /* Norms of latents in place: of q [n][${shape.mla.q_rank or 0}], of keys and values in rows of ${shape.head_dim}. */
+$   if shape.mla.q_rank then
+    void (*norm_q)(float *x, size_t n, const float *w);
+$   end
+    void (*norm_kv)(float *x, size_t n, const float *w);
+$ elseif shape.emit == "layer" then
     /* y [n][columns] = x [n][depth] times panels first .. first + count - 1 of packed weights. */
     void (*project_in)(const float *x, size_t n, const float *w, size_t columns, size_t first,
                        size_t count, float *y);
@@ -68,7 +87,10 @@ $ if shape.qk_norm then
     void (*norm_q)(float *x, size_t n, const float *w);
     void (*norm_k)(float *x, size_t n, const float *w);
 $ end
-$ if shape.rope then
+$ if shape.mla then
+    /* Turns the leading ${shape.rope.rotary_dim} channels of x [n][heads][stride] in place; row 0 stands at position pos${rope_switches and "; is_long: as a long sequence" or ""}. */
+    void (*rotate)(float *x, size_t n, size_t heads, size_t stride, size_t pos${rope_switches and ", int is_long" or ""});
+$ elseif shape.rope then
 $   if rope_switches then
     /* Turns x [n][heads][head_dim] in place; row 0 stands at position pos; is_long: as a long sequence. */
     void (*rotate)(float *x, size_t n, size_t heads, size_t pos, int is_long);

@@ -1,6 +1,8 @@
 $ -- what the attention calls take besides, before `out`
 $ local more = arguments.names(extras)
 $ local layer_more = arguments.names(layer_extras)
+$ -- values that are channels of their keys are no argument
+$ local function values(text) return shape.values_in_keys and "" or ", " .. text end
 /* Checks ${name} against plain loops in double precision; needs nothing but the C library.
  *
  *     cc -O2 ${name}_*.c -o ${name}_selftest
@@ -29,6 +31,7 @@ $ local layer_more = arguments.names(layer_extras)
 #define KV_HEADS ((size_t)${NAME}_KV_HEADS)
 #define HEAD_DIM ((size_t)${NAME}_HEAD_DIM)
 #define V_HEAD_DIM ((size_t)${NAME}_V_HEAD_DIM)
+$ local source_width = shape.cross and "SOURCE" or "D_MODEL" -- of what keys and values are made of
 $ local cache_attention = shape.cross and "CACHE_ATTENTION" or name .. "_cache_attention"
 #define KV_CAPACITY ((size_t)${kv_capacity})
 $ if shape.cross then
@@ -43,6 +46,16 @@ $ end
 #define K_ROW (KV_HEADS * HEAD_DIM)
 #define V_ROW (KV_HEADS * V_HEAD_DIM)
 #define O_ROW (HEADS * V_HEAD_DIM)
+$ if shape.mla then
+/* The heads of the layer, with keys and values of their own. */
+#define EXPANDED_KV_HEADS HEADS
+#define EXPANDED_HEAD_DIM ((size_t)(${NAME}_MLA_NOPE_DIM + ${NAME}_MLA_ROPE_DIM))
+#define EXPANDED_V_HEAD_DIM ((size_t)${NAME}_MLA_V_HEAD_DIM)
+#define EXPANDED_Q_ROW (HEADS * EXPANDED_HEAD_DIM)
+#define EXPANDED_K_ROW (HEADS * EXPANDED_HEAD_DIM)
+#define EXPANDED_V_ROW (HEADS * EXPANDED_V_HEAD_DIM)
+#define EXPANDED_O_ROW (HEADS * EXPANDED_V_HEAD_DIM)
+$ end
 $ if shape.emit ~= "attention" then
 #define D_MODEL ((size_t)${NAME}_D_MODEL)
 $ end
@@ -284,8 +297,9 @@ $ end
 $ local place_parameter = shape.alibi and "double position, " or ""
 $ local head_parameter = (shape.alibi or shape.sinks) and "size_t head, " or ""
 
+$ local function reference_of(of, P)
 /* One query head over the keys first .. end - 1; weights[end] and variances[end] are room. */
-static void reference_head(${place_parameter}${head_parameter}const estimate *query, const estimate *k, const estimate *v,
+static void reference_${of}head(${place_parameter}${head_parameter}const estimate *query, const estimate *k, const estimate *v,
                            size_t first, size_t end, size_t kv_head, double *weights,
                            double *variances, ${shape.lse and "estimate *log_sum, " or ""}estimate *out)
 {
@@ -297,9 +311,9 @@ $ if shape.sinks then
 $ end
     size_t j, d;
     for (j = first; j < end; j++) {
-        const estimate *key = k + j * K_ROW + kv_head * HEAD_DIM;
+        const estimate *key = k + j * ${P}K_ROW + kv_head * ${P}HEAD_DIM;
         double sum = 0.0, variance = 0.0;
-        for (d = 0; d < HEAD_DIM; d++) {
+        for (d = 0; d < ${P}HEAD_DIM; d++) {
             const double a = query[d].value * scale, b = key[d].value;
             sum += a * b;
             variance += sum * sum + (2.0 + apart) * a * a * b * b + a * a * key[d].variance +
@@ -345,10 +359,10 @@ $   if shape.sinks then
     log_sum->variance += sink_weight / total * sink_weight / total * sink_variance;
 $   end
 $ end
-    for (d = 0; d < V_HEAD_DIM; d++) {
+    for (d = 0; d < ${P}V_HEAD_DIM; d++) {
         double sum = 0.0, variance = 0.0;
         for (j = first; j < end; j++)
-            sum += weights[j] / total * v[j * V_ROW + kv_head * V_HEAD_DIM + d].value;
+            sum += weights[j] / total * v[j * ${P}V_ROW + kv_head * ${P}V_HEAD_DIM + d].value;
         out[d].value = sum;
         variance = adding * sum * sum;
 $ if shape.sinks then
@@ -356,7 +370,7 @@ $ if shape.sinks then
 $ end
         sum = 0.0;
         for (j = first; j < end; j++) {
-            const estimate channel = v[j * V_ROW + kv_head * V_HEAD_DIM + d];
+            const estimate channel = v[j * ${P}V_ROW + kv_head * ${P}V_HEAD_DIM + d];
             const double weight = weights[j] / total;
             const double pull = weight * (channel.value - out[d].value);
             sum += weight * channel.value;
@@ -367,8 +381,8 @@ $ end
     }
 }
 
-/* Query row i of n_q, which ends where the n_kv keys end: all its heads, out[O_ROW]. */
-static void reference_row(const estimate *q, const estimate *k, const estimate *v, size_t i,
+/* Query row i of n_q, which ends where the n_kv keys end: all its heads, out[${P}O_ROW]. */
+static void reference_${of}row(const estimate *q, const estimate *k, const estimate *v, size_t i,
                           size_t n_q, size_t n_kv, ${shape.lse and "estimate *log_sums, " or ""}estimate *out)
 {
     const size_t right = ${NAME}_CAUSAL ? 1 : ${NAME}_WINDOW_RIGHT, left = ${NAME}_WINDOW;
@@ -379,10 +393,16 @@ static void reference_row(const estimate *q, const estimate *k, const estimate *
     double *weights = (double *)allocate(2 * n_kv * sizeof(double));
     size_t h;
     for (h = 0; h < HEADS; h++)
-        reference_head(${shape.alibi and "(double)(n_kv + i) - (double)n_q, " or ""}${(shape.alibi or shape.sinks) and "h, " or ""}q + i * Q_ROW + h * HEAD_DIM, k, v, first, end, h * KV_HEADS / HEADS, weights,
-                       weights + n_kv, ${shape.lse and "log_sums + h, " or ""}out + h * V_HEAD_DIM);
+        reference_${of}head(${shape.alibi and "(double)(n_kv + i) - (double)n_q, " or ""}${(shape.alibi or shape.sinks) and "h, " or ""}q + i * ${P}Q_ROW + h * ${P}HEAD_DIM, k, v, first, end, h * ${P}KV_HEADS / HEADS, weights,
+                       weights + n_kv, ${shape.lse and "log_sums + h, " or ""}out + h * ${P}V_HEAD_DIM);
     free(weights);
 }
+$ end
+$ reference_of("", "")
+$ if shape.mla then
+
+$   reference_of("expanded_", "EXPANDED_")
+$ end
 
 /* How far apart the rows are that the reference computes: some 2^24 products a test. */
 static size_t row_step(size_t n_q, size_t n_kv)
@@ -433,6 +453,17 @@ $ end
 }
 
 /* ---- attention and cache ---- */
+$ if shape.values_in_keys then
+
+static float *values_of_keys(const float *k, size_t n)
+{
+    float *v = floats(n * V_ROW);
+    size_t i;
+    for (i = 0; i < n; i++)
+        memcpy(v + i * V_ROW, k + i * K_ROW, V_ROW * sizeof *v);
+    return v;
+}
+$ end
 
 /* A pool without threads that runs its tasks last to first. */
 static void run_backwards(void *self, void (*task)(void *, size_t), void *argument, size_t count)
@@ -460,16 +491,16 @@ $ end
     block scratch = block_new(${NAME}_SCRATCH_BYTES);
     block shared = block_new(${NAME}_SCRATCH_BYTES_FOR(THREADS));
     float *q = floats(MOST * Q_ROW), *k = random_floats(MOST * K_ROW, 1.0f, 2);
-    float *v = random_floats(MOST * V_ROW, 1.0f, 3);
+    float *v = ${shape.values_in_keys and "values_of_keys(k, MOST)" or "random_floats(MOST * V_ROW, 1.0f, 3)"};
     float *out = floats(MOST * O_ROW), *again = floats(MOST * O_ROW);
     size_t i;
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const size_t n_q = MIN(sizes[i].n_q, CAPACITY), n_kv = MIN(sizes[i].n_kv, CAPACITY);
         random_state = 1;
         fill(q, n_q * Q_ROW, sizes[i].size);
-        check(${name}_attention(q, k, v, n_q, n_kv, ${more}out, scratch.data, NULL) == 0, "attention runs");
+        check(${name}_attention(q, k${values("v")}, n_q, n_kv, ${more}out, scratch.data, NULL) == 0, "attention runs");
         check_rows(out, q, k, v, n_q, n_kv, "attention is near the reference");
-        check(${name}_attention(q, k, v, n_q, n_kv, ${more}again, shared.data, &backwards) == 0 &&
+        check(${name}_attention(q, k${values("v")}, n_q, n_kv, ${more}again, shared.data, &backwards) == 0 &&
                   same(out, again, n_q * O_ROW),
               "attention with a pool has the same bits");
         hash(out, n_q * O_ROW);
@@ -495,9 +526,12 @@ static int append_all(void *cache, size_t n, const float *k, const float *v)
 {
     int good = 1;
     size_t first, size;
+$ if shape.values_in_keys then
+    (void)v;
+$ end
     for (first = 0; first < n; first += size) {
         size = MIN(n - first, (size_t)${NAME}_CHUNK);
-        good = good && ${name}_cache_append(cache, first, size, k + first * K_ROW, v + first * V_ROW) == 0;
+        good = good && ${name}_cache_append(cache, first, size, k + first * K_ROW${values("v + first * V_ROW")}) == 0;
     }
     return good;
 }
@@ -511,7 +545,7 @@ static void test_cache(size_t start, size_t n)
     block shared = block_new(${NAME}_CACHE_SCRATCH_BYTES_FOR(THREADS));
     block cache = block_new(${NAME}_CACHE_BYTES), parts = block_new(${NAME}_CACHE_BYTES);
     float *q = random_floats(rows * Q_ROW, 2.0f, 4), *k = random_floats(n * K_ROW, 1.0f, 5);
-    float *v = random_floats(n * V_ROW, 1.0f, 6);
+    float *v = ${shape.values_in_keys and "values_of_keys(k, n)" or "random_floats(n * V_ROW, 1.0f, 6)"};
     float *out = floats(rows * O_ROW), *again = floats(rows * O_ROW);
     int good;
     size_t i, size, held = 0;
@@ -522,7 +556,7 @@ static void test_cache(size_t start, size_t n)
     check_rows(out, q, k, v, rows, n, "cache: prefill is near the reference");
     hash(out, rows * O_ROW);
     if (!${NAME}_EXACT)
-        check(${name}_attention(q, k, v, rows, n, ${more}again, scratch_without.data, NULL) == 0 &&
+        check(${name}_attention(q, k${values("v")}, rows, n, ${more}again, scratch_without.data, NULL) == 0 &&
                   same(out, again, rows * O_ROW),
               "cache: prefill has the bits of attention");
     check(${cache_attention}(cache.data, start, rows, q, ${more}again, shared.data, &backwards) == 0 &&
@@ -534,7 +568,7 @@ static void test_cache(size_t start, size_t n)
         const size_t first = MAX(held, start);
         size = chunk(i, n - held);
         good = good &&
-               ${name}_cache_append(parts.data, held, size, k + held * K_ROW, v + held * V_ROW) == 0;
+               ${name}_cache_append(parts.data, held, size, k + held * K_ROW${values("v + held * V_ROW")}) == 0;
         if (${NAME}_CAUSAL && held + size > first)
             good = good && ${cache_attention}(parts.data, first, held + size - first,
                                              q + (first - start) * Q_ROW,
@@ -554,8 +588,10 @@ static void test_cache(size_t start, size_t n)
     for (held = start; held < n; held++) {
         const size_t row = held - start;
         if (${NAME}_CAUSAL) /* forgets what comes after, and appends it anew */
-            good = good && ${name}_cache_append(cache.data, held, 1, k + held * K_ROW,
+            good = good && ${name}_cache_append(cache.data, held, 1, k + held * K_ROW${shape.values_in_keys and ") == 0;" or ","}
+$ if not shape.values_in_keys then
                                           v + held * V_ROW) == 0;
+$ end
         good = good && ${cache_attention}(cache.data, held, 1, q + row * Q_ROW,
                                          ${more}again + row * O_ROW, scratch.data, NULL) == 0;
     }
@@ -637,18 +673,18 @@ static void test_errors(void)
     const size_t one = ${NAME}_EXACT ? CAPACITY : 1;
     unsigned char *aside = (unsigned char *)cache.data + 4;
 
-    check(${name}_attention(NULL, k, v, one, one, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_NULL,
+    check(${name}_attention(NULL, k${values("v")}, one, one, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_NULL,
           "attention without q is refused");
-    check(${name}_attention(q, k, v, 1, KV_CAPACITY + 1, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+    check(${name}_attention(q, k${values("v")}, 1, KV_CAPACITY + 1, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
           "attention past the capacity is refused");
-    check(${name}_cache_append(cache.data, 0, 1, k, v) == ${NAME}_ERROR_CACHE,
+    check(${name}_cache_append(cache.data, 0, 1, k${values("v")}) == ${NAME}_ERROR_CACHE,
           "a cache that was never reset is refused");
     check(${name}_cache_reset(NULL) == ${NAME}_ERROR_NULL, "a cache that is NULL is refused");
     check(${name}_cache_reset(aside) == ${NAME}_ERROR_ALIGN, "a cache that is not aligned is refused");
     check(${name}_cache_reset(cache.data) == 0, "a cache is reset");
-    check(${name}_cache_append(cache.data, 1, 1, k, v) == ${NAME}_ERROR_RANGE,
+    check(${name}_cache_append(cache.data, 1, 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
           "appending after a gap is refused");
-    check(${name}_cache_append(cache.data, 0, KV_CAPACITY + 1, k, v) == ${NAME}_ERROR_RANGE,
+    check(${name}_cache_append(cache.data, 0, KV_CAPACITY + 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
           "appending past the capacity is refused");
 $ if shape.cross then
     check(${name}_cache_attention(cache.data, ${NAME}_CAPACITY + 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
@@ -681,9 +717,9 @@ $ end
         int good = 1;
         size_t i;
         for (i = 0; i < KV_CAPACITY; i++)
-            good = good && ${name}_cache_append(cache.data, i, 1, k, v) == 0;
+            good = good && ${name}_cache_append(cache.data, i, 1, k${values("v")}) == 0;
         check(good, "the cache takes as many positions as its capacity");
-        check(${name}_cache_append(cache.data, KV_CAPACITY, 1, k, v) == ${NAME}_ERROR_RANGE,
+        check(${name}_cache_append(cache.data, KV_CAPACITY, 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
               "the cache takes no more than its capacity");
     }
     check(${name}_use_isa("no such set") == ${NAME}_ERROR_CPU, "an unknown instruction set is refused");
@@ -710,6 +746,59 @@ $ if shape.qk_norm then
 #define K_NORM (WIDE_NORM ? K_ROW : HEAD_DIM)
 
 $ end
+$ if shape.mla then
+#define NOPE_DIM ((size_t)${NAME}_MLA_NOPE_DIM)
+#define ROPE_DIM ((size_t)${NAME}_MLA_ROPE_DIM)
+#define KV_RANK ((size_t)${NAME}_MLA_KV_RANK)
+#define Q_RANK ((size_t)${NAME}_MLA_Q_RANK)
+#define B_ROW (HEADS * (NOPE_DIM + EXPANDED_V_HEAD_DIM)) /* outputs of kv_b_proj */
+
+/* What the model lacks is NULL. Without a latent of q, q_b_proj is q_proj. */
+typedef struct matrices {
+    float *q_a_proj, *q_a_layernorm, *q_b_proj, *kv_a_proj, *kv_a_layernorm, *kv_b_proj, *o_proj;
+    float *q_a_bias, *kv_a_bias, *o_bias;
+} matrices;
+
+/* A power of two that makes outputs about as large as so many inputs. */
+static float scale_of(size_t inputs)
+{
+    float scale = 1.5f;
+    while (scale * scale * (float)inputs > 3.0f)
+        scale *= 0.5f;
+    return scale;
+}
+
+static matrices made_weights(void)
+{
+    const size_t q_inputs = Q_RANK > 0 ? Q_RANK : D_MODEL;
+    matrices made;
+    made.q_a_proj = random_floats(Q_RANK * D_MODEL, scale_of(D_MODEL), 11);
+    made.q_a_layernorm = random_floats(Q_RANK, 2.0f, 12);
+    made.q_b_proj = random_floats(EXPANDED_Q_ROW * q_inputs, scale_of(q_inputs), 13);
+    made.kv_a_proj = random_floats(K_ROW * D_MODEL, scale_of(D_MODEL), 14);
+    made.kv_a_layernorm = random_floats(KV_RANK, 2.0f, 15);
+    made.kv_b_proj = random_floats(B_ROW * KV_RANK, scale_of(KV_RANK), 16);
+    made.o_proj = random_floats(EXPANDED_O_ROW * D_MODEL, scale_of(EXPANDED_O_ROW), 17);
+    made.q_a_bias = ${NAME}_QKV_BIAS ? random_floats(Q_RANK, 1.0f, 18) : NULL;
+    made.kv_a_bias = ${NAME}_QKV_BIAS ? random_floats(K_ROW, 1.0f, 19) : NULL;
+    made.o_bias = ${NAME}_O_BIAS ? random_floats(D_MODEL, 1.0f, 20) : NULL;
+    return made;
+}
+
+static void free_weights(matrices used)
+{
+    free(used.q_a_proj);
+    free(used.q_a_layernorm);
+    free(used.q_b_proj);
+    free(used.kv_a_proj);
+    free(used.kv_a_layernorm);
+    free(used.kv_b_proj);
+    free(used.o_proj);
+    free(used.q_a_bias);
+    free(used.kv_a_bias);
+    free(used.o_bias);
+}
+$ else
 typedef struct matrices {
     float *wq, *wk, *wv, *wo, *bq, *bk, *bv, *bo; /* a bias that the model lacks is NULL */
 $ if shape.qk_norm then
@@ -726,7 +815,6 @@ static matrices made_weights(void)
     while (scale_out * scale_out * (float)O_ROW > 3.0f)
         scale_out *= 0.5f;
     made.wq = random_floats(Q_ROW * D_MODEL, scale_in, 11);
-$ local source_width = shape.cross and "SOURCE" or "D_MODEL"
     made.wk = random_floats(K_ROW * ${source_width}, scale_in, 12);
     made.wv = random_floats(V_ROW * ${source_width}, scale_in, 13);
     made.wo = random_floats(O_ROW * D_MODEL, scale_out, 14);
@@ -760,6 +848,7 @@ $ if shape.qk_norm then
     free(used.k_norm_bias);
 $ end
 }
+$ end
 
 /* y[outs] = W x + bias for one row. */
 static void reference_project(const estimate *x, size_t ins, const float *w, const float *bias,
@@ -899,7 +988,7 @@ $   end
     }
 }
 $ end
-$ if shape.qk_norm then
+$ if shape.qk_norm or shape.mla then
 
 static double square_root(double x)
 {
@@ -924,6 +1013,26 @@ static estimate norm_sum(const estimate *x, size_t count, int squares)
     return sum;
 }
 
+$   if shape.mla then
+/* RMSNorm of a latent in place. */
+static void reference_rmsnorm(estimate *x, size_t count, const float *w)
+{
+    const double n = (double)count;
+    const estimate sum = norm_sum(x, count, 1);
+    const double size = sum.value / n + ${NAME}_MLA_EPS, factor = 1.0 / square_root(size);
+    /* of the factor: half that of the sum, and the roundings of its steps */
+    const double relative = 0.25 * sum.variance / (n * size * n * size) + 3.0;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        const double scale = factor * (double)w[i];
+        x[i].variance = x[i].variance * scale * scale;
+        x[i].value *= scale;
+        x[i].variance += (relative + 3.0) * x[i].value * x[i].value;
+    }
+}
+$   end
+$ end
+$ if shape.qk_norm then
 /* The norm of one row of q or k. */
 static void reference_norm(estimate *row, size_t heads, const float *w, const float *b)
 {
@@ -982,6 +1091,9 @@ $ if shape.cross then
 static float *source_rows; /* as many as queries */
 
 $ end
+$ if shape.mla then
+${mla_selftest}
+$ else
 /* Compares rows of y = layer(x), n positions from 0 on, `step` apart. */
 static void check_layer(const float *got, const float *x, const matrices *w, size_t n, size_t step,
                         const char *what)
@@ -1025,6 +1137,7 @@ $ end
     free(y);
 }
 
+$ end
 $ local layer_reset = rope_switches and "cache_reset_for_rows" or name .. "_cache_reset"
 $ if rope_switches then
 /* Empties a cache for as many positions as the tests of the layer have. */
@@ -1049,6 +1162,28 @@ static void test_layer(void)
     size_t i, size = 0, held = 0;
 
     memset(&source, 0, sizeof source);
+$ if shape.mla then
+$   if shape.mla.q_rank then
+    source.q_a_proj = w.q_a_proj;
+    source.q_a_layernorm = w.q_a_layernorm;
+    source.q_b_proj = w.q_b_proj;
+$   else
+    source.q_proj = w.q_b_proj;
+$   end
+    source.kv_a_proj_with_mqa = w.kv_a_proj;
+    source.kv_a_layernorm = w.kv_a_layernorm;
+    source.kv_b_proj = w.kv_b_proj;
+    source.o_proj = w.o_proj;
+$   if shape.mla.q_rank and shape.qkv_bias then
+    source.q_a_proj_bias = w.q_a_bias;
+$   end
+$   if shape.qkv_bias then
+    source.kv_a_proj_bias = w.kv_a_bias;
+$   end
+$   if shape.o_bias then
+    source.o_proj_bias = w.o_bias;
+$   end
+$ else
     source.wq = w.wq;
     source.wk = w.wk;
     source.wv = w.wv;
@@ -1060,6 +1195,7 @@ $ if shape.qkv_bias then
 $ end
 $ if shape.o_bias then
     source.bo = w.bo;
+$ end
 $ end
 $ if shape.qk_norm then
     source.q_norm = w.q_norm;
@@ -1118,7 +1254,7 @@ $ else
 
     check(${name}_layer(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
           "layer without cache runs");
-    check_layer(y, x, &w, alone, alone > 64 ? alone / 5 : 1,
+    check_layer(y, x, &w, alone, alone > 64 ? alone / 5 : 1${shape.mla and ", alone" or ""},
                 "layer without cache is near the reference");
     hash(y, alone * D_MODEL);
     if (alone == rows) { /* else it would take long */
@@ -1131,7 +1267,7 @@ $ else
     check(${layer_reset}(cache.data) == 0 &&
               ${name}_layer(weights.data, cache.data, 0, rows, x, ${layer_more}y, scratch.data, NULL) == 0,
           "layer with a cache runs");
-    check_layer(y, x, &w, rows, rows > 8 ? 4 : 1, "layer with a cache is near the reference");
+    check_layer(y, x, &w, rows, rows > 8 ? 4 : 1${shape.mla and ", rows" or ""}, "layer with a cache is near the reference");
     hash(y, rows * D_MODEL);
     if (alone == rows)
         check(same(y, again, rows * D_MODEL), "layer with a cache has the bits of that without");
@@ -1143,15 +1279,24 @@ $ else
                                ${layer_more}again + held * D_MODEL, shared.data, &backwards) == 0;
     }
     held = ${NAME}_CAUSAL ? 0 : rows - size; /* else only the last chunk saw every key */
+$ if shape.mla then
+    /* The first chunk is a prompt of its own, whose rows are of the one form; from then on all are of
+     * the other, to be repeated in single steps. */
+    check(good, "layer in chunks runs");
+    check_layer(again, x, &w, rows, 1, chunk(0, rows), "layer in chunks is near the reference");
+    hash(again, rows * D_MODEL);
+    memcpy(y, again, rows * D_MODEL * sizeof *y);
+$ else
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
           "layer in chunks has the bits of prefill");
+$ end
     good = 1;
     for (i = rows > 4 ? rows - 4 : 0; i < rows; i++)
         good = good && ${name}_layer(weights.data, cache.data, i, 1, x + i * D_MODEL,
                                ${layer_more}again + i * D_MODEL, scratch.data, NULL) == 0;
     held = ${NAME}_CAUSAL ? 0 : rows - 1;
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
-          "layer in single steps has the bits of prefill");
+          "layer in single steps has the bits of ${shape.mla and "chunks" or "prefill"}");
 
     check(${name}_layer(weights.data, cache.data, CAPACITY, 1, x, ${layer_more}again, scratch.data, NULL) ==
               ${NAME}_ERROR_RANGE,
@@ -1208,7 +1353,7 @@ static void print_speed(void)
     int good = 1;
     do {
         start = seconds();
-        good = good && ${name}_attention(q, k, v, n, n, ${more}out, scratch.data, NULL) == 0;
+        good = good && ${name}_attention(q, k${values("v")}, n, n, ${more}out, scratch.data, NULL) == 0;
         once = seconds() - start;
         best = MIN(best, once);
         all += once;

@@ -24,11 +24,15 @@ struct pool {
                 size_t count);
 };
 
-enum { ARRAYS = 13 };
-struct weights { /* what the kernel lacks is NULL */
+enum { ARRAYS = 14 };
+/* What the kernel lacks is NULL. With mla: wq q_proj or q_b_proj, wk kv_a_proj_with_mqa, wv
+ * kv_b_proj, wo o_proj, wq_a q_a_proj; bq and bk the biases of q_a_proj and kv_a_proj_with_mqa;
+ * q_norm and k_norm the layernorms of the latents. */
+struct weights {
     const float *wq, *wk, *wv, *wo, *bq, *bk, *bv, *bo, *q_norm, *k_norm, *q_norm_bias,
         *k_norm_bias;
     const float *sinks; /* [heads] */
+    const float *wq_a;
 };
 
 /* What the calls of some kernels take besides, by the names of gen/arguments.lua; a layer takes
@@ -54,14 +58,24 @@ struct qk_norm {
     double eps;
 };
 
+/* Keys and values from a latent, by the header's macros. head_dim, v_head_dim and kv_heads of such
+ * a kernel are those of its attention on the latent, whose values are the first channels of the
+ * keys: `v` is NULL, or says that once more. */
+struct mla {
+    size_t kv_rank, q_rank, nope_dim, rope_dim, v_head_dim, expand; /* q_rank 0: none */
+    double eps;
+};
+
 struct kernel {
     const char *name, *isas, *unfused; /* ids, separated by spaces: all, and those without fma */
     size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim, rope_offset;
+    size_t source_width;           /* channels of cross attention's source; 0: it is none */
     size_t cache_positions, chunk; /* that a cache holds, that one call may bring to it */
     size_t window, window_right;   /* 0: none */
     double scale, rope_theta, softcap, alibi_bias_max, alibi_scale; /* softcap 0: none */
     const struct scaling *scaling;                                  /* NULL: none */
     const struct qk_norm *qk_norm;                                  /* NULL: none */
+    const struct mla *mla;                                          /* NULL: none */
     bool exact, causal, sinks, lse, alibi, has_layer, qkv_bias, o_bias, weights_in_out,
         rope_interleaved;
     size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;
@@ -80,6 +94,9 @@ struct kernel {
     int (*merge)(float *out, float *lse, const float *other, const float *other_lse,
                  size_t n);                                           /* NULL without lse */
     int (*pack_weights)(const struct weights *source, void *weights); /* NULL without a layer */
+    /* of cross attention, whose calls have no pos and take no NULL for the cache */
+    int (*source)(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+                  void *scratch, const struct pool *pool);
     int (*layer)(const void *weights, void *cache, size_t pos, size_t n, const float *x,
                  const struct extras *extras, float *y, void *scratch,
                  const struct pool *pool); /* NULL without a layer */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "definition.h"
+#include "mla.h"
 #include "pool.h"
 #include "remote.h"
 
@@ -50,10 +51,18 @@ static size_t kv_width(const struct kernel *kernel) {
     return kernel->kv_heads * (kernel->head_dim + kernel->v_head_dim);
 }
 
+size_t key_capacity(const struct kernel *kernel) {
+    return kernel->source_width ? kernel->cache_positions : kernel->capacity;
+}
+
+size_t longest(const struct kernel *kernel) {
+    return smaller(kernel->capacity, key_capacity(kernel));
+}
+
 size_t edges(const struct kernel *kernel, size_t list[EDGES]) {
     static const size_t all[] = {17, 1,  65, 513, 1025, 33,  2,   15,
                                  16, 31, 32, 63,  64,   511, 512, 1024};
-    const size_t most = smaller(kernel->capacity, (4U << 20) / kv_width(kernel));
+    const size_t most = smaller(key_capacity(kernel), (4U << 20) / kv_width(kernel));
     size_t count = 0;
     list[count++] = most;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -68,8 +77,11 @@ size_t attention_work(const struct kernel *kernel, size_t n, size_t rows) {
 
 size_t layer_work(const struct kernel *kernel, size_t n, size_t rows) {
     const size_t q_and_out = kernel->heads * (kernel->head_dim + kernel->v_head_dim);
+    if (kernel->mla) /* the reference computes both forms, and k and v of all keys */
+        return rows * kernel->parameters + n * mla_expansion(kernel) +
+               2 * attention_work(kernel, n, rows);
     return rows * kernel->d_model * (q_and_out + kv_width(kernel)) +
-           attention_work(kernel, n, rows);
+           n * kernel->source_width * kv_width(kernel) + attention_work(kernel, n, rows);
 }
 
 /* How many times less the tests compute: emulated kernels are so many times slower. */
@@ -82,7 +94,7 @@ size_t some_rows(const struct kernel *kernel, size_t n, size_t each, size_t leas
     const size_t cheap = (4U << 20) / slow / each;
     const size_t bearable = smaller(least, (48U << 20) / slow / each);
     const size_t rows = cheap > bearable ? cheap : bearable;
-    return smaller(n, rows > 1 ? rows : smaller(least, 2));
+    return smaller(smaller(n, kernel->capacity), rows > 1 ? rows : smaller(least, 2));
 }
 
 const struct budget FULL = {120U << 20};
@@ -135,6 +147,10 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
         for (size_t i = 0; i < k_size; i += kernel->head_dim)
             made.k[i] = 10.0F * (float)i / (float)k_size - 5.0F;
     }
+    if (kernel->mla)
+        for (size_t i = 0; i < n; i++)
+            memcpy(made.v + i * kernel->v_head_dim, made.k + i * kernel->head_dim,
+                   kernel->v_head_dim * sizeof *made.v);
     return made;
 }
 
@@ -150,59 +166,58 @@ float *random_sinks(const struct kernel *kernel) {
     return made;
 }
 
-struct weights zero_weights(const struct kernel *kernel) {
-    const size_t inputs = kernel->d_model, q = kernel->heads * kernel->head_dim;
+void weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAYS]) {
+    const size_t inputs = kernel->d_model;
+    const size_t source = kernel->source_width ? kernel->source_width : inputs,
+                 q = kernel->heads * kernel->head_dim;
     const size_t k = kernel->kv_heads * kernel->head_dim;
     const size_t v = kernel->kv_heads * kernel->v_head_dim;
+    const size_t mixed = kernel->heads * kernel->v_head_dim;
+    const size_t q_norm = norm_size(kernel, kernel->heads);
+    const size_t k_norm = norm_size(kernel, kernel->kv_heads);
+    const bool norm_bias = kernel->qk_norm && kernel->qk_norm->bias;
+    const struct array_size all[ARRAYS] = {{q * inputs, inputs},
+                                           {k * source, source},
+                                           {v * source, source},
+                                           {mixed * inputs, mixed},
+                                           {kernel->qkv_bias ? q : 0, 3},
+                                           {kernel->qkv_bias ? k : 0, 3},
+                                           {kernel->qkv_bias ? v : 0, 3},
+                                           {kernel->o_bias ? inputs : 0, 3},
+                                           {q_norm, 1},
+                                           {k_norm, 1},
+                                           {norm_bias ? q_norm : 0, 3},
+                                           {norm_bias ? k_norm : 0, 3},
+                                           {kernel->sinks ? kernel->heads : 0, 1},
+                                           {0, 1}};
+    if (kernel->mla)
+        mla_weight_sizes(kernel, sizes);
+    else
+        memcpy(sizes, all, sizeof all);
+}
+
+struct weights zero_weights(const struct kernel *kernel) {
     struct weights made = {0};
-    made.wq = make(q * inputs, sizeof(float));
-    made.wk = make(k * inputs, sizeof(float));
-    made.wv = make(v * inputs, sizeof(float));
-    made.wo = make(kernel->heads * kernel->v_head_dim * inputs, sizeof(float));
-    if (kernel->qkv_bias) {
-        made.bq = make(q, sizeof(float));
-        made.bk = make(k, sizeof(float));
-        made.bv = make(v, sizeof(float));
-    }
-    if (kernel->o_bias)
-        made.bo = make(inputs, sizeof(float));
-    if (kernel->qk_norm) {
-        made.q_norm = make(norm_size(kernel, kernel->heads), sizeof(float));
-        made.k_norm = make(norm_size(kernel, kernel->kv_heads), sizeof(float));
-    }
-    if (kernel->qk_norm && kernel->qk_norm->bias) {
-        made.q_norm_bias = make(norm_size(kernel, kernel->heads), sizeof(float));
-        made.k_norm_bias = make(norm_size(kernel, kernel->kv_heads), sizeof(float));
-    }
+    struct array_size sizes[ARRAYS];
+    weight_sizes(kernel, sizes);
+    for (size_t i = 0; i < ARRAYS; i++)
+        if (sizes[i].count)
+            ((const float **)&made)[i] = make(sizes[i].count, sizeof(float));
+    free((float *)made.sinks);
     made.sinks = random_sinks(kernel);
     return made;
 }
 
 struct weights random_weights(const struct kernel *kernel, uint32_t seed) {
     const struct weights made = zero_weights(kernel);
-    const size_t inputs = kernel->d_model, q = kernel->heads * kernel->head_dim;
-    const size_t k = kernel->kv_heads * kernel->head_dim;
-    const size_t v = kernel->kv_heads * kernel->v_head_dim;
-    const size_t mixed = kernel->heads * kernel->v_head_dim;
-    const struct {
-        const float *to;
-        size_t count, inputs;
-    } all[] = {{made.wq, q * inputs, inputs},
-               {made.wk, k * inputs, inputs},
-               {made.wv, v * inputs, inputs},
-               {made.wo, mixed * inputs, mixed},
-               {made.bq, q, 3},
-               {made.bk, k, 3},
-               {made.bv, v, 3},
-               {made.bo, inputs, 3},
-               {made.q_norm, norm_size(kernel, kernel->heads), 1},
-               {made.k_norm, norm_size(kernel, kernel->kv_heads), 1},
-               {made.q_norm_bias, norm_size(kernel, kernel->heads), 3},
-               {made.k_norm_bias, norm_size(kernel, kernel->kv_heads), 3}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].to)
-            fill_mixed((float *)all[i].to, all[i].count, seed + (uint32_t)i,
-                       sqrtf(3.0F / (float)all[i].inputs));
+    struct array_size sizes[ARRAYS];
+    weight_sizes(kernel, sizes);
+    for (size_t i = 0; i < ARRAYS; i++) {
+        float *const array = ((float *const *)&made)[i];
+        if (array && array != made.sinks)
+            fill_mixed(array, sizes[i].count, seed + (uint32_t)i,
+                       sqrtf(3.0F / (float)sizes[i].inputs));
+    }
     return made;
 }
 
@@ -227,6 +242,7 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
     made.extras.sinks = weights->sinks;
     made.checked = checkable(kernel, rows, layer_work(kernel, n, 1));
     made.x = filled(rows * kernel->d_model, (uint32_t)n + 1, 1);
+    made.source = filled(n * kernel->source_width, (uint32_t)n + 4, 1);
     made.k = filled((n - rows) * kernel->kv_heads * kernel->head_dim, (uint32_t)n + 2, 1);
     made.v = filled((n - rows) * kernel->kv_heads * kernel->v_head_dim, (uint32_t)n + 3, 1);
     return made;
@@ -283,8 +299,8 @@ bool attention_fits(const struct problem *problem, const struct way *way) {
 
 bool layer_fits(const struct problem *problem, const struct way *way) {
     const struct kernel *kernel = problem->kernel;
-    if (way->cache)
-        return true;
+    if (way->cache || kernel->source_width)
+        return way->cache;
     return !way->chunk && problem->rows == problem->n &&
            (!kernel->exact || problem->n == kernel->capacity);
 }
@@ -430,7 +446,16 @@ void run_layer(const struct problem *problem, const struct way *way, float *y) {
     void *scratch_memory = scratch(problem, way), *cache = NULL;
     if (way->cache) {
         cache = new_cache(problem, way);
-        append(problem, way, cache, 0, before);
+        if (!kernel->source_width)
+            append(problem, way, cache, 0, before);
+    }
+    for (size_t i = 0; i < problem->n && kernel->source_width; i += chunk) {
+        const size_t size = smaller(chunk, problem->n - i), inner = guard_mark();
+        const float *x = input(way, problem->source + i * kernel->source_width,
+                               size * kernel->source_width, false);
+        expect_ok(problem, way, "source",
+                  kernel->source(problem->packed, cache, i, size, x, scratch_memory, given));
+        guard_release(inner);
     }
     for (size_t i = 0; i < problem->rows; i += chunk) {
         const size_t end = smaller(i + chunk, problem->rows), inner = guard_mark();
@@ -458,7 +483,9 @@ struct view view_at(const struct kernel *kernel, ptrdiff_t position, size_t held
     return view;
 }
 
-bool is_ring(const struct kernel *kernel) { return kernel->cache_positions < kernel->capacity; }
+bool is_ring(const struct kernel *kernel) {
+    return !kernel->source_width && kernel->cache_positions < kernel->capacity;
+}
 
 bool knows_positions(const struct kernel *kernel) {
     return kernel->causal || kernel->window || kernel->window_right || kernel->alibi;
@@ -473,7 +500,8 @@ static struct view *visible(const struct problem *problem, size_t chunk) {
     for (size_t i = 0; i < problem->checked; i++) {
         const size_t row = problem->rows - problem->checked + i;
         const size_t end = smaller((row / chunk + 1) * chunk, problem->rows);
-        views[i] = view_at(problem->kernel, (ptrdiff_t)(before + row), before + end);
+        views[i] = view_at(problem->kernel, (ptrdiff_t)(before + row),
+                           problem->kernel->source_width ? problem->n : before + end);
     }
     return views;
 }
@@ -510,7 +538,8 @@ void attention_bits(const struct problem *problem, float *out) {
     free(views);
 }
 
-#define NAME layer_reference
+#define NAME plain_layer_reference
+#define LAYER static
 #define NUMBER struct bounded
 #define LOAD reference_load
 #define PROJECT reference_project
@@ -518,6 +547,16 @@ void attention_bits(const struct problem *problem, float *out) {
 #define NORM reference_norm
 #define ATTENTION(...) reference_attention(__VA_ARGS__, NULL)
 #include "layer.inc"
+
+void layer_reference(const struct problem *problem, size_t chunk, struct bounded *y) {
+    if (!problem->kernel->mla) {
+        plain_layer_reference(problem, chunk, y);
+        return;
+    }
+    struct view *views = visible(problem, chunk);
+    mla_reference(problem, chunk, views, y);
+    free(views);
+}
 
 static void copy(const float *from, size_t count, float *to) {
     if (count)
@@ -531,6 +570,7 @@ static void no_rope(const struct kernel *kernel, float *x, size_t heads, size_t 
 }
 
 #define NAME layer_bits
+#define LAYER
 #define NUMBER float
 #define LOAD copy
 #define PROJECT definition_project

@@ -35,6 +35,7 @@ struct problem {
     struct extras extras;
     /* A layer has x [rows][d_model] in place of q, and k, v only for the positions before it. */
     float *x;
+    float *source; /* of cross attention, [n][source_width]: all keys and values are made of it */
     struct weights weights;
     const void *packed;
 };
@@ -43,6 +44,10 @@ struct problem {
  * first; an exact kernel's capacity is the first. */
 enum { EDGES = 20 };
 size_t edges(const struct kernel *kernel, size_t list[EDGES]);
+
+/* How many keys there may be, and as many positions as queries and keys may both have. */
+size_t key_capacity(const struct kernel *kernel);
+size_t longest(const struct kernel *kernel);
 
 /* Multiply-adds of a problem. */
 size_t attention_work(const struct kernel *kernel, size_t n, size_t rows);
@@ -70,6 +75,12 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
 
 /* Weights of the norm of q or k, which has so many heads. */
 size_t norm_size(const struct kernel *kernel, size_t heads);
+
+/* Floats of each array of the kernel's weights, in the order of the struct; 0: it lacks it. */
+struct array_size {
+    size_t count, inputs; /* so many inputs that are summed make an output */
+};
+void weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAYS]);
 
 /* Source weights as the kernel takes them: outputs are about as large as inputs. */
 struct weights random_weights(const struct kernel *kernel, uint32_t seed);

@@ -328,6 +328,12 @@ void reference_norm(const struct kernel *kernel, const float *w, const float *bi
     }
 }
 
+void reference_rmsnorm(const struct kernel *kernel, const float *w, double eps, struct bounded *x,
+                       size_t count) {
+    const struct qk_norm norm = {.eps = eps};
+    norm_vector(&norm, w, NULL, product_error(kernel), x, count);
+}
+
 double reference_bound(struct bounded number) { return 8 * sqrt(number.squares); }
 
 struct verdict reference_check(const float *got, const struct bounded *want, size_t count) {

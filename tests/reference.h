@@ -45,6 +45,10 @@ void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads
 void reference_norm(const struct kernel *kernel, const float *w, const float *bias,
                     struct bounded *x, size_t heads);
 
+/* RMSNorm of `count` numbers in place. */
+void reference_rmsnorm(const struct kernel *kernel, const float *w, double eps, struct bounded *x,
+                       size_t count);
+
 /* What `count` floats are worth against the reference. */
 struct verdict {
     bool good;

@@ -149,7 +149,8 @@ static uint64_t pointer(enum buffer_kind kind, const void *address, size_t bytes
 
 /* Rows of a matrix; a call that must be refused may name more than there are. */
 static uint64_t rows(const void *address, size_t count, size_t width, bool constant) {
-    const size_t most = described.capacity;
+    const size_t most = described.capacity > described.cache_positions ? described.capacity
+                                                                       : described.cache_positions;
     return pointer(FLOATS, address, (count < most ? count : most) * width * sizeof(float),
                    constant);
 }
@@ -382,26 +383,14 @@ static int merge(float *out, float *lse, const float *other, const float *other_
 
 static int pack_weights(const struct weights *source, void *weights) {
     static const struct weights none;
-    const struct weights *given = source ? source : &none;
-    const size_t inputs = described.d_model * sizeof(float);
-    const size_t q_norm = norm_size(&described, described.heads) * sizeof(float);
-    const size_t k_norm = norm_size(&described, described.kv_heads) * sizeof(float);
+    const float *const *arrays = (const float *const *)(source ? source : &none);
+    struct array_size sizes[ARRAYS];
+    uint64_t pointers[ARRAYS + 1];
+    weight_sizes(&described, sizes);
     pthread_mutex_lock(&turn);
-    const uint64_t pointers[] = {
-        pointer(FLOATS, given->wq, q_width() * inputs, true),
-        pointer(FLOATS, given->wk, k_width() * inputs, true),
-        pointer(FLOATS, given->wv, v_width() * inputs, true),
-        pointer(FLOATS, given->wo, out_width() * inputs, true),
-        pointer(FLOATS, given->bq, q_width() * sizeof(float), true),
-        pointer(FLOATS, given->bk, k_width() * sizeof(float), true),
-        pointer(FLOATS, given->bv, v_width() * sizeof(float), true),
-        pointer(FLOATS, given->bo, inputs, true),
-        pointer(FLOATS, given->q_norm, q_norm, true),
-        pointer(FLOATS, given->k_norm, k_norm, true),
-        pointer(FLOATS, given->q_norm_bias, q_norm, true),
-        pointer(FLOATS, given->k_norm_bias, k_norm, true),
-        pointer(FLOATS, given->sinks, described.heads * sizeof(float), true),
-        pointer(MEMORY, weights, described.weights_bytes, false)};
+    for (size_t i = 0; i < ARRAYS; i++)
+        pointers[i] = pointer(FLOATS, arrays[i], sizes[i].count * sizeof(float), true);
+    pointers[ARRAYS] = pointer(MEMORY, weights, described.weights_bytes, false);
     put_buffers(PACK_WEIGHTS);
     put_numbers(pointers, ARRAYS);
     put_number(to, source != NULL);
@@ -429,6 +418,25 @@ static int layer(const void *weights, void *cache, size_t pos, size_t n, const f
     put_number(to, pointers[2]);
     put_numbers(others, EXTRAS);
     put_numbers(pointers + 3, 2);
+    put_pool(pool);
+    const int status = get_status();
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
+static int source(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+                  void *scratch, const struct pool *pool) {
+    const size_t bytes = cache_scratch_bytes(threads_of(pool));
+    pthread_mutex_lock(&turn);
+    const uint64_t pointers[] = {pointer(MEMORY, weights, described.weights_bytes, true),
+                                 pointer(MEMORY, cache, described.cache_bytes, false),
+                                 rows(x, n, described.source_width, true),
+                                 pointer(SCRATCH, scratch, bytes, false)};
+    put_buffers(SOURCE);
+    put_numbers(pointers, 2);
+    put_number(to, pos);
+    put_number(to, n);
+    put_numbers(pointers + 2, 2);
     put_pool(pool);
     const int status = get_status();
     pthread_mutex_unlock(&turn);
@@ -470,10 +478,10 @@ static void get_description(void) {
     described.alibi_bias_max = get_real(from);
     described.alibi_scale = get_real(from);
     size_t *const sizes[] = {
-        &described.d_model,         &described.heads,      &described.kv_heads,
-        &described.head_dim,        &described.v_head_dim, &described.capacity,
-        &described.rotary_dim,      &described.window,     &described.window_right,
-        &described.cache_positions, &described.chunk};
+        &described.d_model,      &described.heads,           &described.kv_heads,
+        &described.head_dim,     &described.v_head_dim,      &described.capacity,
+        &described.rotary_dim,   &described.window,          &described.window_right,
+        &described.source_width, &described.cache_positions, &described.chunk};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         *sizes[i] = get_number(from);
     bool *const flags[] = {&described.exact,          &described.causal,
@@ -497,6 +505,7 @@ static void get_description(void) {
     described.merge = described.lse ? merge : NULL;
     described.pack_weights = described.has_layer ? pack_weights : NULL;
     described.layer = described.has_layer ? layer : NULL;
+    described.source = described.has_layer && described.source_width ? source : NULL;
     described.isa = isa;
     described.use_isa = use_isa;
 }
@@ -531,6 +540,7 @@ static void take_numbers(const struct kernel *twin) {
     described.rope_offset = twin->rope_offset;
     described.scaling = twin->scaling;
     described.qk_norm = twin->qk_norm;
+    described.mla = twin->mla;
     described.cache_reset_long = twin->cache_reset_long ? cache_reset_long : NULL;
 }
 

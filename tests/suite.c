@@ -55,12 +55,14 @@ const char *cpu_lacks(const char *isa) {
 
 bool has_layer(const struct kernel *kernel) { return kernel->has_layer; }
 bool has_rope(const struct kernel *kernel) { return kernel->has_layer && kernel->rotary_dim; }
-bool has_bare_rope(const struct kernel *kernel) { return has_rope(kernel) && !kernel->qk_norm; }
+bool has_bare_rope(const struct kernel *kernel) {
+    return has_rope(kernel) && !kernel->qk_norm && !kernel->mla;
+}
 bool switches(const struct kernel *kernel) { return kernel->cache_reset_long != NULL; }
 
 /* key_in_cache of problem.h can look at them. */
 static bool shows_keys(const struct kernel *kernel) {
-    return kernel->softcap == 0 && !kernel->alibi && kernel->window != 1;
+    return !kernel->source_width && kernel->softcap == 0 && !kernel->alibi && kernel->window != 1;
 }
 bool shows_turned_keys(const struct kernel *kernel) {
     return has_bare_rope(kernel) && shows_keys(kernel);

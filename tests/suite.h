@@ -29,7 +29,7 @@ void end_of_test(void);
 
 bool has_layer(const struct kernel *kernel);
 bool has_rope(const struct kernel *kernel);
-bool has_bare_rope(const struct kernel *kernel); /* without a norm */
+bool has_bare_rope(const struct kernel *kernel); /* without a norm, of whole heads */
 bool switches(const struct kernel *kernel);
 /* key_in_cache of problem.h can look at the keys: after a rope alone, after a norm */
 bool shows_turned_keys(const struct kernel *kernel);

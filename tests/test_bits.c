@@ -78,7 +78,9 @@ EACH(target, bits, layer, has_layer) {
         for (const struct way *way = ways; way < ways + way_count; way++) {
             if (!layer_fits(&problem, way) || (!spend(&budget, cost(kernel, rows * each)) && any))
                 continue;
-            const size_t needed = kernel->causal || way->chunk >= rows ? 0 : way->chunk;
+            /* with mla, the first rows of a prompt are of another form than all others */
+            const bool alike = kernel->causal && !(kernel->mla && rows == n);
+            const size_t needed = alike || way->chunk >= rows ? 0 : way->chunk;
             if (chunk != needed)
                 expected_layer(&problem, target, chunk = needed, want);
             run_layer(&problem, way, y);
@@ -116,7 +118,7 @@ static void call(void *callers, size_t index) {
 EACH(target, bits, callers_at_once, NULL) {
     enum { CALLERS = 4 };
     const struct kernel *kernel = selected(target);
-    const size_t n = kernel->capacity < 37 ? kernel->capacity : 37;
+    const size_t n = longest(kernel) < 37 ? longest(kernel) : 37;
     struct problem problems[CALLERS];
     struct caller callers[CALLERS];
     for (size_t i = 0; i < CALLERS; i++) {

@@ -86,8 +86,9 @@ static void set_scene(struct scene *scene, const struct kernel *kernel) {
     }
     scene->kernel = kernel;
     scene->pool = reversed_pool(2);
-    scene->held = kernel->capacity < 9 ? kernel->capacity : 8;
-    scene->next = scene->held < kernel->capacity ? scene->held : kernel->capacity - 1;
+    const size_t capacity = key_capacity(kernel);
+    scene->held = capacity < 9 ? capacity : 8;
+    scene->next = scene->held < capacity ? scene->held : capacity - 1;
     for (enum function i = 0; i < FUNCTIONS; i++)
         scene->right[i] = call;
     scene->right[LAYER_ALONE].cache = NULL;
@@ -98,12 +99,23 @@ static void set_scene(struct scene *scene, const struct kernel *kernel) {
     refill(scene);
 }
 
+/* Cross attention has no layer without a cache. */
+static bool has_function(const struct kernel *kernel, enum function function) {
+    return !functions[function].of_layer ||
+           (kernel->has_layer && !(function == LAYER_ALONE && kernel->source_width));
+}
+
+/* Whether queries must stand where the cache holds a key. */
+static bool bound_to_keys(const struct kernel *kernel) {
+    return !kernel->lse && !kernel->source_width;
+}
+
 /* The call must be refused with this status, before anything is written. */
 static void refused(const struct scene *scene, enum function function, const struct call *call,
                     int status, const char *why) {
     const struct call *right = &scene->right[ATTENTION];
     const void *frozen[] = {right->out, right->scratch, right->cache, call->cache};
-    if (functions[function].of_layer && !scene->kernel->has_layer)
+    if (!has_function(scene->kernel, function))
         return;
     for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++)
         guard_freeze(frozen[i]);
@@ -117,7 +129,7 @@ static void refused(const struct scene *scene, enum function function, const str
 static void accepted(const struct scene *scene, enum function function, const struct call *call,
                      const char *what) {
     const struct kernel *kernel = scene->kernel;
-    if (functions[function].of_layer && !kernel->has_layer)
+    if (!has_function(kernel, function))
         return;
     /* Long sequences that must be exact are computed elsewhere. */
     const size_t work = function == LAYER_ALONE ? layer_work(kernel, call->n, call->n)
@@ -141,7 +153,8 @@ EACH(target, contract, null_pointers, NULL) {
     set_scene(&scene, selected(target));
     BAD(ATTENTION, ERROR_NULL, q, NULL);
     BAD(ATTENTION, ERROR_NULL, k, NULL);
-    BAD(ATTENTION, ERROR_NULL, v, NULL);
+    if (!scene.kernel->mla)
+        BAD(ATTENTION, ERROR_NULL, v, NULL);
     if (scene.kernel->sinks) {
         BAD(ATTENTION, ERROR_NULL, extras.sinks, NULL);
         BAD(CACHE_ATTENTION, ERROR_NULL, extras.sinks, NULL);
@@ -149,7 +162,8 @@ EACH(target, contract, null_pointers, NULL) {
     BAD(RESET, ERROR_NULL, cache, NULL);
     BAD(APPEND, ERROR_NULL, cache, NULL);
     BAD(APPEND, ERROR_NULL, k, NULL);
-    BAD(APPEND, ERROR_NULL, v, NULL);
+    if (!scene.kernel->mla)
+        BAD(APPEND, ERROR_NULL, v, NULL);
     BAD(CACHE_ATTENTION, ERROR_NULL, cache, NULL);
     BAD(CACHE_ATTENTION, ERROR_NULL, q, NULL);
     for (enum function i = 0; i < FUNCTIONS; i++) {
@@ -191,15 +205,17 @@ EACH(target, contract, ranges, NULL) {
     const struct pool none = reversed_pool(0), crowd = reversed_pool(scene.kernel->max_threads + 1);
     /* queries may stand where other caches hold the keys */
     const enum function beyond = scene.kernel->lse ? CACHE_ATTENTION : FUNCTIONS;
+    const bool cross = scene.kernel->source_width; /* its queries stand nowhere */
+    const size_t keys = key_capacity(scene.kernel);
     for (enum function i = 0; i < RESET; i++) {
-        BAD(i, ERROR_RANGE, n, capacity + 1);
+        BAD(i, ERROR_RANGE, n, (i == APPEND ? keys : capacity) + 1);
         BAD(i, ERROR_RANGE, n, SIZE_MAX);
         BAD(i, ERROR_RANGE, n, SIZE_MAX / 2 + 1);
-        if (i != ATTENTION && i != beyond) {
+        if (i != ATTENTION && i != beyond && (!cross || i == APPEND)) {
             BAD(i, ERROR_RANGE, pos, held + 1); /* a gap, or past what is held */
-            BAD(i, ERROR_RANGE, pos, capacity);
+            BAD(i, ERROR_RANGE, pos, keys);
         }
-        if (i != ATTENTION) {
+        if (i != ATTENTION && (!cross || i == APPEND)) {
             BAD(i, ERROR_RANGE, pos, 0x7fffffff);
             BAD(i, ERROR_RANGE, pos, SIZE_MAX); /* pos + n wraps */
         }
@@ -208,19 +224,21 @@ EACH(target, contract, ranges, NULL) {
         BAD(i, ERROR_RANGE, pool, &none);
         BAD(i, ERROR_RANGE, pool, &crowd);
     }
-    BAD(ATTENTION, ERROR_RANGE, n_kv, capacity + 1);
+    BAD(ATTENTION, ERROR_RANGE, n_kv, keys + 1);
     BAD(ATTENTION, ERROR_RANGE, n_kv, SIZE_MAX);
     if (scene.kernel->exact && capacity > 1) {
         BAD(ATTENTION, ERROR_RANGE, n, capacity - 1);
         BAD(ATTENTION, ERROR_RANGE, n_kv, capacity - 1);
         BAD(LAYER_ALONE, ERROR_RANGE, n, capacity - 1);
     }
-    if (!scene.kernel->lse)
+    if (bound_to_keys(scene.kernel))
         BAD(CACHE_ATTENTION, ERROR_RANGE, n, held + 1);
     for (enum function i = APPEND; i <= LAYER; i++) {
         if (i == CACHE_ATTENTION)
             continue;
-        BAD(i, ERROR_RANGE, n, capacity - next + 1);
+        if (cross && i == LAYER)
+            continue;
+        BAD(i, ERROR_RANGE, n, keys - next + 1);
         BAD(i, ERROR_RANGE, n, SIZE_MAX - (next ? next - 1 : 0)); /* pos + n wraps */
     }
     /* all of that left the cache as it was */
@@ -243,13 +261,13 @@ EACH(target, contract, cache_length, NULL) {
     accepted(&scene, CACHE_ATTENTION, &last, "as many as before");
     add.n = 1;
     accepted(&scene, APPEND, &add, "back to 2");
-    if (!scene.kernel->lse)
+    if (bound_to_keys(scene.kernel))
         refused(&scene, CACHE_ATTENTION, &last, ERROR_RANGE, "a position that is forgotten");
     last.pos = 2;
     accepted(&scene, CACHE_ATTENTION, &last, "the last position after going back");
     accepted(&scene, RESET, &add, "again");
     last.pos = 0;
-    if (!scene.kernel->lse)
+    if (bound_to_keys(scene.kernel))
         refused(&scene, CACHE_ATTENTION, &last, ERROR_RANGE, "empty");
 }
 
@@ -260,14 +278,15 @@ EACH(target, contract, full_cache, NULL) {
     if (scene.kernel->cache_bytes > 64U << 20)
         return; /* time; the check is the same for all */
     struct call more = scene.right[APPEND];
-    for (more.pos = 0; more.pos < scene.kernel->capacity; more.pos++)
+    for (more.pos = 0; more.pos < key_capacity(scene.kernel); more.pos++)
         accepted(&scene, APPEND, &more, "up to the capacity");
     refused(&scene, APPEND, &more, ERROR_RANGE, "full");
-    refused(&scene, LAYER, &more, ERROR_RANGE, "full");
+    if (!scene.kernel->source_width)
+        refused(&scene, LAYER, &more, ERROR_RANGE, "full");
     more.n = 0;
     accepted(&scene, APPEND, &more, "none, at the end");
     struct call last = scene.right[CACHE_ATTENTION];
-    last.pos = scene.kernel->capacity - 1;
+    last.pos = key_capacity(scene.kernel) - 1;
     accepted(&scene, CACHE_ATTENTION, &last, "the last position");
 }
 
@@ -433,22 +452,18 @@ EACH(kernel, contract, no_isa_runs, nothing_runs) {
 
 EACH(kernel, contract, sizes, NULL) {
     const struct kernel *kernel = kernels[target->kernel];
-    const size_t q = kernel->heads * kernel->head_dim, mixed = kernel->heads * kernel->v_head_dim;
     const size_t k = kernel->kv_heads * kernel->head_dim;
-    const size_t v = kernel->kv_heads * kernel->v_head_dim;
-    size_t parameters = kernel->d_model * (q + k + v + mixed);
-    if (kernel->qkv_bias)
-        parameters += q + k + v;
-    if (kernel->o_bias)
-        parameters += kernel->d_model;
-    if (kernel->qk_norm)
-        parameters += (kernel->qk_norm->bias ? 2 : 1) *
-                      (norm_size(kernel, kernel->heads) + norm_size(kernel, kernel->kv_heads));
-    if (kernel->sinks)
-        parameters += kernel->heads;
+    const size_t v = kernel->mla ? 0 : kernel->kv_heads * kernel->v_head_dim; /* none of its own */
+    struct array_size sizes[ARRAYS];
+    size_t parameters = 0;
+    weight_sizes(kernel, sizes);
+    for (size_t i = 0; i < ARRAYS; i++)
+        parameters += sizes[i].count;
     cr_assert_eq(kernel->parameters, kernel->has_layer ? parameters : 0);
     cr_assert_geq(kernel->cache_bytes, kernel->cache_positions * (k + v) * sizeof(float));
     cr_assert_geq(kernel->kv_bytes_per_token, (k + v) * sizeof(float));
+    if (kernel->mla)
+        cr_assert_eq(kernel->kv_bytes_per_token, k * sizeof(float));
     if (kernel->has_layer)
         cr_assert_geq(kernel->weights_bytes, parameters * sizeof(float));
     for (size_t threads = 0; threads < kernel->max_threads; threads++) {

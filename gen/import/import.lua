@@ -363,8 +363,8 @@ local function spec_fields(f, name, options)
         kv_heads = f.kv_heads ~= f.heads and f.kv_heads or nil,
         head_dim = f.head_dim,
         v_head_dim = f.v_head_dim ~= f.head_dim and f.v_head_dim or nil,
-        seq = length.seq,
-        max_seq = length.max_seq,
+        seq = not source and length.seq or nil,
+        max_seq = length.max_seq or source and length.seq or nil, -- of queries there are any number
         isa = options.isa,
         causal = f.causal == true or nil,
         mask = f.mask,

@@ -48,7 +48,11 @@ typedef struct ${name}_job {
     const float *k, *v; /* to pack: row 0 stands at position `pos` */
     size_t pos;
     float *kv;
-$ if layer then
+$ if shape.mla then
+    const float *weights, *x; /* n rows of the layer, and what is made of them */
+    size_t n;
+    float *rows, *y;
+$ elseif layer then
     const float *weights, *x; /* of a projection: n rows */
     size_t n;
     float *q_rows, *k_rows, *v_rows, *y; /* its targets; NULL: not wanted */
@@ -59,43 +63,55 @@ $ if rope_switches then
 $ end
 } ${name}_job;
 
+$ -- The tasks of one form of the attention: its functions and kernels begin with `of`, and its numbers
+$ -- are C texts.
+$ function attention_tasks(of, group, kv_heads, head_dim, v_head_dim, head_floats, form_ring)
 /* Rows of a chunk: fewer than the kernels' own number if threads would stand idle. */
-static size_t ${name}_step(const ${name}_kernels *kernels, size_t rows, size_t threads)
+static size_t ${name}_${of}step(const ${name}_kernels *kernels, size_t rows, size_t threads)
 {
-    const size_t chunks = (threads + ${NAME}_KV_HEADS - 1) / ${NAME}_KV_HEADS;
+    const size_t chunks = (threads + ${kv_heads} - 1) / ${kv_heads};
     const size_t step = (rows + chunks - 1) / chunks;
-    return step < kernels->query_rows ? step : kernels->query_rows;
+    return step < kernels->${of}query_rows ? step : kernels->${of}query_rows;
 }
 
 /* Items: query chunks, KV head by KV head, dealt out in turn: causal chunks grow steadily. */
-static void ${name}_attend_task(void *argument, size_t index)
+static void ${name}_${of}attend_task(void *argument, size_t index)
 {
     const ${name}_job *const job = (const ${name}_job *)argument;
-    const size_t rows = job->call.n * ${layout.group};
-    const size_t step = ${name}_step(job->kernels, rows, job->threads);
+    const size_t rows = job->call.n * ${group};
+    const size_t step = ${name}_${of}step(job->kernels, rows, job->threads);
     const size_t chunks = (rows + step - 1) / step;
     float *const scratch = job->scratch + index * (${NAME}_THREAD_BYTES / sizeof(float));
-    for (size_t item = index; item < chunks * ${NAME}_KV_HEADS; item += job->threads) {
+    for (size_t item = index; item < chunks * ${kv_heads}; item += job->threads) {
         const size_t first = item % chunks * step;
-        job->kernels->attend(&job->call, item / chunks, first,
+        job->kernels->${of}attend(&job->call, item / chunks, first,
                              rows - first < step ? rows - first : step, scratch);
     }
 }
 
 /* Items: KV head and tile of positions. */
-static void ${name}_pack_task(void *argument, size_t index)
+static void ${name}_${of}pack_task(void *argument, size_t index)
 {
     const ${name}_job *const job = (const ${name}_job *)argument;
     const size_t n = job->call.n_kv - job->pos;
-    const size_t chunks = (n + 127) / 128, items = chunks * ${NAME}_KV_HEADS;
+    const size_t chunks = (n + 127) / 128, items = chunks * ${kv_heads};
     const size_t end = ${name}_share(items, index + 1, job->threads);
     for (size_t item = ${name}_share(items, index, job->threads); item < end; item++) {
         const size_t head = item / chunks, i = item % chunks * 128;
-        job->kernels->pack(job->k + (i * ${NAME}_KV_HEADS + head) * ${NAME}_HEAD_DIM,
-                           job->v + (i * ${NAME}_KV_HEADS + head) * ${NAME}_V_HEAD_DIM, job->pos + i,
-                           n - i < 128 ? n - i : 128, ${ring and "job->call.ring, " or ""}job->kv + head * ${ring and "job->call.kv_stride" or NAME .. "_HEAD_FLOATS"});
+$   local to = form_ring and "job->call.ring, " or ""
+        job->kernels->${of}pack(job->k + (i * ${kv_heads} + head) * ${head_dim},
+$   if v_head_dim then
+                           job->v + (i * ${kv_heads} + head) * ${v_head_dim}, job->pos + i,
+                           n - i < 128 ? n - i : 128, ${to}job->kv + head * ${form_ring and "job->call.kv_stride" or head_floats});
+$   else
+                           job->pos + i, n - i < 128 ? n - i : 128, job->kv + head * ${head_floats});
+$   end
     }
 }
+$ end
+$ attention_tasks("", tostring(layout.group), NAME .. "_KV_HEADS", NAME .. "_HEAD_DIM",
+$   not shape.values_in_keys and NAME .. "_V_HEAD_DIM", NAME .. "_HEAD_FLOATS", ring)
+$ local function or_v(text) return shape.values_in_keys and text or ("(%s || v == NULL)"):format(text) end
 
 $ function check_extras(list)
 $   for _, extra in ipairs(list) do
@@ -110,14 +126,14 @@ $   for _, extra in ipairs(list) do
     job.call.${extra.name} = ${extra.name};
 $   end
 $ end
-int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv, ${extra_parameters}float *out,
+int ${name}_attention(const float *q, const float *k, ${v_parameter}size_t n_q, size_t n_kv, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool)
 {
     const ${name}_kernels *const kernels = ${name}_kernels_here();
     ${name}_job job;
     int status;
     memset(&job, 0, sizeof job);
-    if (q == NULL || out == NULL || scratch == NULL || (n_kv > 0 && (k == NULL || v == NULL)))
+    if (q == NULL || out == NULL || scratch == NULL || (n_kv > 0 && ${or_v("k == NULL")}))
         return ${NAME}_ERROR_NULL;
 $ check_extras(extras)
 $ if shape.exact then
@@ -136,7 +152,9 @@ $ end
     job.threads = ${name}_threads(pool);
     job.kv = (float *)scratch;
     job.k = k;
+$ if not shape.values_in_keys then
     job.v = v;
+$ end
     job.call.q = q;
     job.call.out = out;
     job.call.kv = job.kv;
@@ -157,7 +175,7 @@ $ take_extras(extras)
     for (size_t head = 0; head < ${NAME}_KV_HEADS; head++) {
         const size_t rows = n_q * ${layout.group};
         if (n_kv > 0)
-            kernels->pack(k + head * ${NAME}_HEAD_DIM, v + head * ${NAME}_V_HEAD_DIM, 0, n_kv, ${ring and "0, " or ""}job.kv);
+            kernels->pack(k + head * ${NAME}_HEAD_DIM, ${shape.values_in_keys and "" or "v + head * " .. NAME .. "_V_HEAD_DIM, "}0, n_kv, ${ring and "0, " or ""}job.kv);
         for (size_t first = 0; first < rows; first += kernels->query_rows)
             kernels->attend(&job.call, head, first,
                             rows - first < kernels->query_rows ? rows - first : kernels->query_rows,
@@ -168,7 +186,7 @@ $ take_extras(extras)
 
 /* ---- cache ---- */
 
-/* The first ${plan.ALIGN} bytes of a cache; the rest is packed keys and values. */
+/* The first ${plan.ALIGN} bytes of a cache; the rest is packed keys${shape.values_in_keys and "" or " and values"}. */
 typedef struct ${name}_cache_head {
     uint64_t mark;   /* tells a cache of this kernel */
 $ if ring then
@@ -266,7 +284,7 @@ $ if rope_switches then
 $   reset("_long", ", 1")
 $ end
 
-int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k, const float *v)
+int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k${shape.values_in_keys and "" or ", const float *v"})
 {
     const ${name}_kernels *const kernels = ${name}_kernels_here();
     ${name}_job job;
@@ -275,7 +293,7 @@ int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k, cons
     memset(&job, 0, sizeof job);
     if (status != ${NAME}_OK)
         return status;
-    if (n > 0 && (k == NULL || v == NULL))
+    if (n > 0 && ${or_v("k == NULL")})
         return ${NAME}_ERROR_NULL;
     if (pos > length || n > ${kv_capacity} - pos${ring and (" || n > %s_CHUNK"):format(NAME) or ""})
         return ${NAME}_ERROR_RANGE;
@@ -286,7 +304,9 @@ int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k, cons
     job.kernels = kernels;
     job.threads = 1;
     job.k = k;
+$ if not shape.values_in_keys then
     job.v = v;
+$ end
     job.pos = pos;
     job.call.n_kv = pos + n;
     job.kv = (float *)cache + ${NAME}_ALIGN / sizeof(float);

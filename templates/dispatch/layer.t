@@ -1,7 +1,20 @@
 $ -- The layer: packed weights, projections around attention.
 $ if shape.emit == "layer" then
 $ local source_width = NAME .. (shape.cross and "_SOURCE_D_MODEL" or "_D_MODEL")
-$ local w, rows, reach = memory.weight_offsets, layout.layer_rows, layout.reach
+$ local w, rows, reach = memory.weight_offsets or mla_layer.weights, layout.layer_rows, layout.reach
+$ -- What calls take besides: packed among the weights, and taken from there or from the call.
+$ function pack_extras()
+$   for _, extra in ipairs(packed) do
+    memset(packed + ${w[extra.name]}, 0, ${plan.ceil_to(extra.floats, plan.ALIGN // 4)} * sizeof(float));
+    memcpy(packed + ${w[extra.name]}, source->${extra.name}, ${extra.floats} * sizeof(float));
+$   end
+$ end
+$ function take_packed_extras()
+$   for _, extra in ipairs(packed) do
+    job.call.${extra.name} = job.weights + ${w[extra.name]};
+$   end
+$   take_extras(layer_extras)
+$ end
 
 /* ---- layer ---- */
 
@@ -9,8 +22,13 @@ static const uint64_t ${name}_weights_mark = UINT64_C(0x${mark.weights});
 
 /* Packs `columns` outputs of `depth` inputs: panels of ${plan.PANEL} columns, each with its bias (if `has_bias`)
  * and then [depth][${plan.PANEL}]; columns past the last are zero. */
+$ if shape.mla then
+static void ${name}_pack_matrix(const float *w, size_t column_step, size_t input_step, const float *bias,
+    int has_bias, size_t columns, size_t depth, float *packed)
+$ else
 static void ${name}_pack_matrix(const float *w, const float *bias, int has_bias, size_t columns,
     size_t depth, float *packed)
+$ end
 {
     for (size_t first = 0; first < columns; first += ${plan.PANEL})
         for (size_t row = has_bias ? 0 : 1; row <= depth; row++, packed += ${plan.PANEL})
@@ -21,7 +39,9 @@ static void ${name}_pack_matrix(const float *w, const float *bias, int has_bias,
                 else if (row == 0)
                     packed[c] = bias[column];
                 else
-$ if shape.weights_layout == "out_in" then
+$ if shape.mla then
+                    packed[c] = w[column * column_step + (row - 1) * input_step];
+$ elseif shape.weights_layout == "out_in" then
                     packed[c] = w[column * depth + row - 1];
 $ else
                     packed[c] = w[(row - 1) * columns + column];
@@ -29,7 +49,7 @@ $ end
             }
 }
 
-$ if shape.qk_norm then
+$ if shape.qk_norm or shape.mla then
 /* Packs `count` vectors of `width` parameters, each padded with zeros to ${plan.VALUE_PAD}. Adds `more` to each:
  * -0 changes none. */
 static void ${name}_pack_norm(const float *from, float more, size_t count, size_t width, float *packed)
@@ -41,6 +61,7 @@ static void ${name}_pack_norm(const float *from, float more, size_t count, size_
 }
 
 $ end
+$ if not shape.mla then
 int ${name}_pack_weights(const ${name}_weights *source, void *weights)
 {
     float *const packed = (float *)weights + (weights != NULL ? ${NAME}_ALIGN / sizeof(float) : 0);
@@ -82,10 +103,7 @@ $   if shape.qk_norm.bias then
     ${name}_pack_norm(source->${which}_bias, -0.0f, ${packed.count}, ${packed.width}, packed + ${w[which] + packed.bias});
 $   end
 $ end
-$ for _, extra in ipairs(packed) do
-    memset(packed + ${w[extra.name]}, 0, ${plan.ceil_to(extra.floats, plan.ALIGN // 4)} * sizeof(float));
-    memcpy(packed + ${w[extra.name]}, source->${extra.name}, ${extra.floats} * sizeof(float));
-$ end
+$ pack_extras()
     memset(weights, 0, ${NAME}_ALIGN);
     memcpy(weights, &${name}_weights_mark, sizeof ${name}_weights_mark);
     return ${NAME}_OK;
@@ -335,10 +353,7 @@ $ if ring then
 $ else
     job.call.kv_stride = ${NAME}_HEAD_FLOATS;
 $ end
-$ for _, extra in ipairs(packed) do
-    job.call.${extra.name} = job.weights + ${w[extra.name]};
-$ end
-$ take_extras(layer_extras)
+$ take_packed_extras()
 
 $ local set_cache = ("%s_cache_set(cache, %spos + n%s);"):format(name, ring and "held_first, " or "", rope_switches and ", job.is_long" or "")
 $ if ring then
@@ -376,5 +391,6 @@ $ end
     ${name}_layer_results(&job, pool, x, pos, 0, n, n <= ${rows}, y);
     return ${NAME}_OK;
 }
+$ end
 $ end
 $ end

@@ -44,7 +44,30 @@ $ if shape.lse then
  *   lse       the natural logarithm of the softmax's denominator: ln of the sum of exp(score) over the
  *             visible keys${shape.sinks and " and exp(sink)" or ""}; -infinity if there is nothing to sum
 $ end
+$ if shape.mla then
+$   local own, qk, v = shape.mla, mla_layer.expanded.head_dim, mla_layer.expanded.v_head_dim
+$   local early = mla_layer.expanded.capacity
+ *   latent    keys and values come from c, ${own.kv_rank} channels a position, and k_pe, ${own.rope_dim}:
+ *                 [c, k_pe] = Wkva x; c = rmsnorm(c); k_pe turns
+ *                 q = ${own.q_rank and "Wqb rmsnorm(Wqa x)" or "Wq x"}, heads of ${qk}: q_nope (${own.nope_dim}), then q_pe (${own.rope_dim}), which turns
+ *                 k = [Wkb c, k_pe], v = Wvb c, heads of ${qk} and ${v}; Wkb and Wvb are kv_b_proj
+ *                 y = Wo of the heads' outputs; rmsnorm(x) = x / sqrt(mean of x^2 + ${("%.9g"):format(own.eps)}) * w
+ *             The cache holds c after its norm and k_pe after its turn, nothing of the heads. Scores
+ *             and sums over c come in two forms, which differ in rounding alone:
+ *                 expanded   k and v as above, for rows of a call at pos = 0${early < shape.capacity and (" up to position %d"):format(early - 1) or ""}
+ *                 latent     <[Wkb^T q_nope, q_pe], [c, k_pe]>, Wvb of the sum of weights times c: for
+ *                            all other rows, decode for one
+ *             By either of them, with e and n as under Error below and A the largest sum of
+ *             (|q_nope| |Wkb| |c| + |q_pe| |k_pe|) scale, a weight is off by at most about
+ *             2 (${own.kv_rank + own.nope_dim + own.rope_dim + 4}) e A + 6 e relative, an output of a head by that plus (n + ${own.kv_rank}) e times
+ *             sum(weight |Wvb| |c|); so they are apart by twice as much at most.
+ *             Values are channels of the keys: they are made of the cache's tiles again for each
+ *             block of ${plan.BLOCK} keys, which costs time for few heads and saves ${shape.v_head_dim * 4} bytes a position.
+ *             _attention, _cache_append and _cache_attention below are the latent form alone: of q'
+ *             and [c, k_pe] to sums of c.
+$ else
  *   heads     query head h reads KV head h / ${layout.group} (rounded down)
+$ end
  *   output    softmax of the visible scores times v; a query that sees no key gives zeros
 $ if rope and (rope.scaling or rope.offset) then
 $   local scaling, dim = rope.scaling, rope.rotary_dim
@@ -52,7 +75,7 @@ $   local function number(x) return ("%.17g"):format(x) end
 $   local from = rope.offset and ("(position + %d)"):format(rope.offset) or "position"
 $   local apart = (scaling and scaling.type == "proportional" and shape.head_dim or dim) // 2
 $   local base = ("theta^(-2i / %d)"):format(scaling and scaling.type == "proportional" and shape.head_dim or dim)
- *   rope      q and k turn by ${from} * ${scaling and "w(i)" or base}, theta = ${float_text(rope.theta)}: channels
+ *   rope      ${shape.mla and "q_pe and k_pe" or "q and k"} turn by ${from} * ${scaling and "w(i)" or base}, theta = ${float_text(rope.theta)}: channels
  *             ${rope.layout == "half" and ("i and i + %d"):format(apart) or "2i and 2i + 1"} of each head are a pair, i < ${dim // 2}; the cache holds k after it
 $   if scaling then
 $     local kind, factor = scaling.type, scaling.factor and number(scaling.factor)
@@ -96,7 +119,7 @@ $     if scaling.attention_factor and scaling.attention_factor ~= 1 then
 $     end
 $   end
 $ elseif rope then
- *   rope      q and k turn by position * theta^(-2i / ${rope.rotary_dim}), theta = ${float_text(rope.theta)}: channels
+ *   rope      ${shape.mla and "q_pe and k_pe" or "q and k"} turn by position * theta^(-2i / ${rope.rotary_dim}), theta = ${float_text(rope.theta)}: channels
  *             ${rope.layout == "half" and ("i and i + %d"):format(rope.rotary_dim // 2) or "2i and 2i + 1"} of each head are a pair, i < ${rope.rotary_dim // 2}; the cache holds k after it
 $ end
 $ if norm then
@@ -121,7 +144,12 @@ $ else
  * Results are the same to the bit on every instruction set below that has a fused multiply-add, and
  * on every one that has not (those of ${NAME}_UNFUSED_ISAS), for any way to cut a sequence into
 $ end
+$ if shape.mla then
+ * calls (but that a layer's rows have a form by their call, see latent), any number of threads, any
+ * compiler that keeps IEEE 754 arithmetic (round to nearest).
+$ else
  * calls, any number of threads, any compiler that keeps IEEE 754 arithmetic (round to nearest).
+$ end
  * Floating-point exceptions must be masked, and their flags mean nothing after a call: lanes that
  * are not used hold anything. With flush-to-zero set, subnormal numbers may differ.
  * Error: with e = 2^-24 and A the largest sum |q k| scale of any visible key, a weight is off by at

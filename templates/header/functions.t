@@ -16,7 +16,11 @@ $   end
 $ end
 /* Attention of n_q queries to n_kv keys.
  *   q    [n_q][${shape.heads}][${shape.head_dim}]
+$ if shape.values_in_keys then
+ *   k    [n_kv][${shape.head_dim}]; its first ${shape.v_head_dim} channels are v (not used where n_kv is 0)
+$ else
  *   k    [n_kv][${shape.kv_heads}][${shape.head_dim}], v [n_kv][${shape.kv_heads}][${shape.v_head_dim}] (not used where n_kv is 0)
+$ end
 $ extras_text(extras)
  *   out  [n_q][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; may be q, else overlaps no input" or "; overlaps no input"}
 $ if shape.cross then
@@ -28,14 +32,19 @@ $ else
 $ end
  *   scratch  ${NAME}_SCRATCH_BYTES, or _FOR(pool->threads); its contents before and after mean nothing
  * NULL, RANGE, ALIGN, CPU. */
-${NAME}_API int ${name}_attention(const float *q, const float *k, const float *v, size_t n_q, size_t n_kv,
+${NAME}_API int ${name}_attention(const float *q, const float *k, ${v_parameter}size_t n_q, size_t n_kv,
     ${extra_parameters}float *out, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 
 $ local ring = layout.cache.ring
 /* A KV cache: ${NAME}_CACHE_BYTES of the caller's memory, the same on every instruction set. It may be
- * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions ${ring and "written, the first one held" or "held"}${rope_switches and ", whether it is a long one" or ""}, 64 bits each. Then for each KV
+ * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions ${ring and "written, the first one held" or "held"}${rope_switches and ", whether it is a long one" or ""}, 64 bits each. Then for each${shape.values_in_keys and "" or " KV"}
+$ if shape.values_in_keys then
+ * position [c, k_pe], in tiles [${shape.head_dim}][${plan.KEY_TILE} keys]. Calls on the same cache from several threads are the
+ * caller's to order.
+$ else
  * head, for each block of ${plan.BLOCK} positions: keys in tiles [${shape.head_dim}][${plan.KEY_TILE} keys], then values in panels of
  * channels, [keys][width], ${panel_widths} wide. Calls on the same cache from several threads are the caller's to order.
+$ end
 $ if ring then
  * It is a ring of the latest ${layout.cache.positions} positions: position p lies where p mod ${layout.cache.positions} does. Whatever
  * writes a position forgets the one that lay there.
@@ -51,7 +60,8 @@ $ if rope_switches then
 ${NAME}_API int ${name}_cache_reset_long(void *cache) ${NAME}_CHECK;
 $ end
 
-/* Writes n positions from pos on: k [n][${shape.kv_heads}][${shape.head_dim}], v [n][${shape.kv_heads}][${shape.v_head_dim}]. pos is at most the number held; positions
+$ local values = shape.values_in_keys and "" or (", v [n][%d][%d]"):format(shape.kv_heads, shape.v_head_dim)
+/* Writes n positions from pos on: k [n][${shape.kv_heads}][${shape.head_dim}]${values}. pos is at most the number held; positions
  * after pos + n are forgotten, so going back to an earlier pos is how to undo. n = 0 changes nothing.
 $ if ring then
  * n is at most ${NAME}_CHUNK: then the n queries at pos find all that they see. So they do after
@@ -61,8 +71,12 @@ $ if ring then
 $ else
  * NULL, RANGE (past the capacity, or a gap), ALIGN, CACHE, CPU. */
 $ end
-${NAME}_API int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k,
+${NAME}_API int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k${shape.values_in_keys and ")" or ","}
+$ if shape.values_in_keys then
+    ${NAME}_CHECK;
+$ else
     const float *v) ${NAME}_CHECK;
+$ end
 
 $ if shape.cross then
 /* Attention of n queries, at most ${shape.capacity}, to all positions of the source that the cache holds.
@@ -113,6 +127,29 @@ $   end
 
 /* The layer's parameters as the model has them, ${shape.weights_layout == "in_out" and "y = x W + b (in_out)" or "y = W x + b (out_in, as PyTorch's Linear)"}. */
 typedef struct ${name}_weights {
+$   if shape.mla then
+$     local own, heads, qk, v = shape.mla, shape.heads, mla_layer.expanded.head_dim, mla_layer.expanded.v_head_dim
+$     if own.q_rank then
+    const float *q_a_proj;      /* ${dims(own.q_rank, shape.d_model)} */
+    const float *q_a_layernorm; /* [${own.q_rank}] */
+    const float *q_b_proj;      /* ${dims(heads * qk, own.q_rank)} */
+$     else
+    const float *q_proj; /* ${dims(heads * qk, shape.d_model)} */
+$     end
+    const float *kv_a_proj_with_mqa; /* ${dims(own.kv_rank + own.rope_dim, shape.d_model)}: c, k_pe */
+    const float *kv_a_layernorm;     /* [${own.kv_rank}] */
+    const float *kv_b_proj; /* ${dims(heads * (own.nope_dim + v), own.kv_rank)}: of each head ${own.nope_dim} channels of k, ${v} of v */
+    const float *o_proj;    /* ${dims(shape.d_model, heads * v)} */
+$     if shape.qkv_bias and own.q_rank then
+    const float *q_a_proj_bias; /* [${own.q_rank}] */
+$     end
+$     if shape.qkv_bias then
+    const float *kv_a_proj_bias; /* [${own.kv_rank + own.rope_dim}] */
+$     end
+$     if shape.o_bias then
+    const float *o_proj_bias; /* [${shape.d_model}] */
+$     end
+$   else
     const float *wq; /* ${dims(layout.q_width, shape.d_model)} */
     const float *wk; /* ${dims(layout.k_width, layout.source_width)} */
     const float *wv; /* ${dims(layout.v_width, layout.source_width)} */
@@ -122,6 +159,7 @@ $   if shape.qkv_bias then
 $   end
 $   if shape.o_bias then
     const float *bo; /* [${shape.d_model}] */
+$   end
 $   end
 $   if norm then
 $     local function norm_dims(heads)
@@ -138,7 +176,12 @@ $   for _, extra in ipairs(packed) do
 $   end
 } ${name}_weights;
 
+$   if shape.mla then
+/* Packs the parameters, once: into ${NAME}_WEIGHTS_BYTES at `weights`, the same on every instruction set;
+ * the keys' part of kv_b_proj in two orders, one for each form (${mla_layer.weights.matrices.absorb.heads * mla_layer.weights.matrices.absorb.stride * 4} bytes more).
+$   else
 /* Packs the parameters, once: into ${NAME}_WEIGHTS_BYTES at `weights`, the same on every instruction set.
+$   end
  * The source is not needed afterwards. NULL, ALIGN. */
 ${NAME}_API int ${name}_pack_weights(const ${name}_weights *source, void *weights) ${NAME}_CHECK;
 
@@ -161,7 +204,11 @@ $ extras_text(layer_extras)
 ${NAME}_API int ${name}_layer(const void *weights, const void *cache, size_t n, const float *x,
     ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 $   else
+$     if shape.mla then
+/* The attention layer, as "latent" above says.
+$     else
 /* The attention layer: y = Wo attention(${order:format("Wq x")}, ${order:format("Wk x")}, Wv x), biases where the model has them.
+$     end
  *   x, y   [n][${shape.d_model}]; y may be x, else overlaps no input
 $ extras_text(layer_extras)
  *   cache  appends the n positions at pos (see _cache_append), then attends to all that it holds;

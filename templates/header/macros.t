@@ -79,6 +79,19 @@ $   end
 #define ${NAME}_ROPE_LONG_FACTORS ${list("long_factor")}
 #define ${NAME}_ROPE_SWITCHES ${rope_switches and 1 or 0} /* 1: _cache_reset_long is there */
 $ end
+$ if shape.mla then
+$   local own = shape.mla
+/* Keys and values from a latent. The shape above is that of the attention on it; the heads of the
+ * layer have ${mla_layer.expanded.head_dim} and ${mla_layer.expanded.v_head_dim} channels. */
+#define ${NAME}_MLA 1
+#define ${NAME}_MLA_KV_RANK ${own.kv_rank}
+#define ${NAME}_MLA_Q_RANK ${own.q_rank or 0} /* 0: none */
+#define ${NAME}_MLA_NOPE_DIM ${own.nope_dim}
+#define ${NAME}_MLA_ROPE_DIM ${own.rope_dim}
+#define ${NAME}_MLA_V_HEAD_DIM ${mla_layer.expanded.v_head_dim}
+#define ${NAME}_MLA_EPS ${float_text(own.eps)}
+#define ${NAME}_MLA_EXPAND ${mla_layer.expanded.capacity} /* positions of a prompt with keys of their heads */
+$ end
 $ if norm then
 #define ${NAME}_QK_NORM 1
 #define ${NAME}_QK_NORM_LAYERNORM ${norm.type == "layernorm" and 1 or 0} /* 0: RMSNorm */
@@ -94,7 +107,7 @@ $ end
 #define ${NAME}_ALIGN ${plan.ALIGN}
 #define ${NAME}_CACHE_BYTES ${size(memory.cache_bytes)}
 #define ${NAME}_WEIGHTS_BYTES ${size(memory.weights_bytes)}
-#define ${NAME}_HEAD_FLOATS ${size(layout.head_floats)} /* packed keys and values of one KV head */
+#define ${NAME}_HEAD_FLOATS ${size(layout.head_floats)} /* packed keys${shape.values_in_keys and "" or " and values"} of one KV head */
 $ if layout.cache.ring then
 #define ${NAME}_CACHE_HEAD_FLOATS ${size(layout.cache.head_floats)} /* likewise in a cache */
 $ end

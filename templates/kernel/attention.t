@@ -108,6 +108,8 @@ $   end
 }
 $   return id_tile
 $ end
+$ -- Whether values are stored. If not, a panel of them is made of the keys of a block for its rows.
+$ local stored = not shape.values_in_keys
 $ local wide_scores, narrow_scores, alone_scores = {}, {}, {}
 $ for _, rows in ipairs(own.rows) do
 $   if not own.decode_only[rows] then
@@ -325,7 +327,9 @@ $   value_calls[rows], alone_values[rows], once[rows] = {}, {}, true
 $   for number, panel in ipairs(layout.panels) do
 $     if not own.decode_only[rows] then
 $       local calls = value_columns(rows, panel)
-$       for _, call in ipairs(calls) do call.tile = value_tile(rows, call.vectors, panel.width) end
+$       for _, call in ipairs(calls) do
+$         call.tile = value_tile(rows, call.vectors, stored and panel.width or TILE)
+$       end
 $       value_calls[rows][number] = calls
 $     end
 $     local calls, row = {}, 0
@@ -337,11 +341,11 @@ $       end
 $       row = row + part
 $     end
 $     for i, call in ipairs(calls) do
-$       if has.prefetch and i <= panel.width // 16 then
+$       if has.prefetch and stored and i <= panel.width // 16 then
 $         call.lines = math.max(1, panel.width // 16 // #calls)
 $         call.next_values = own.value_keys * (panel.width + (i - 1) * 16 * call.lines)
 $       end
-$       call.tile = value_tile(call.rows, call.vectors, panel.width, call.lines)
+$       call.tile = value_tile(call.rows, call.vectors, stored and panel.width or TILE, call.lines)
 $     end
 $     alone_values[rows][number] = calls
 $     once[rows] = once[rows] and #calls == 1 -- each value is read once
@@ -398,14 +402,51 @@ $   end
     }
 }
 $ end
+$ if not stored then
+$   local written = {}
+$   for _, panel in ipairs(layout.panels) do
+$     panel.channels = math.min(panel.width, dv - panel.offset)
+$     if not written[panel.channels] then
+$       written[panel.channels] = true
+$       local squares = has.transpose and panel.channels // W * W or 0
+
+/* The values of keys from .. end - 1 of a block, ${panel.channels} channels of key tiles, the first one at k: v [keys][${TILE}] */
+static ${ID}_CODE void ${id}_gather_${panel.channels}(const float *k, int from, int end, float *v)
+{
+    for (int j = from / ${W} * ${W}; j < end; j += ${W}) {
+        const float *const tile = k + (size_t)(j / ${TILE}) * ${TILE * hd} + j % ${TILE};
+        float *const target = v + (size_t)j * ${TILE};
+$       if has.prefetch then
+        for (int c = 0; c < ${panel.channels}; c++) /* of the next tile */
+            ${prefetch(("tile + %d + c * %d"):format(TILE * hd, TILE))};
+$       end
+$       if squares > 0 then
+        for (int c = 0; c < ${squares}; c += ${W})
+            ${transpose(("tile + c * %d"):format(TILE), tostring(TILE), "target + c")};
+$       end
+$       if squares < panel.width then
+        for (int r = 0; r < ${W}; r++)
+            for (int c = ${squares}; c < ${panel.width}; c++)
+                target[r * ${TILE} + c] = ${panel.channels < panel.width and ("c < %d ? tile[c * %d + r] : 0.0f"):format(panel.channels, TILE) or ("tile[c * %d + r]"):format(TILE)};
+$       end
+    }
+}
+$     end
+$   end
+$ end
+$ -- what a block's functions know of its values: where they lie, or where to make them
+$ local values_parameter = stored and "int block_keys" or "float *v"
+$ local values_argument = stored and "block_keys" or "v"
 $ for _, rows in ipairs(own.rows) do
 
 /* One block of keys for ${rows} rows where no other rows read them: in one forward stream. */
-static ${ID}_CODE void ${id}_alone_${rows}(const float *q, const float *kv, int block_keys, float *s, float *o, float *m,
+static ${ID}_CODE void ${id}_alone_${rows}(const float *q, const float *kv, ${values_parameter}, float *s, float *o, float *m,
                             float *l, float *decay, ${limits_parameter}, int first${place_parameter})
 {
     const int keys = limit[${rows - 1}];
+$   if stored then
     const float *const v = kv + (size_t)block_keys * ${hd};
+$   end
     for (int j = ${windowed and ("from[0] / %d * %d"):format(TILE, TILE) or "0"}; j < keys; j += ${TILE}) {
         const float *const k = kv + (size_t)j * ${hd};
 $   for _, call in ipairs(alone_scores[rows]) do
@@ -417,11 +458,16 @@ $   if adjusts then
 $   end
     ${id}_softmax(s, m, l, decay, ${rows}, ${limits_argument("")});
 $   local start = windowed and "start" or "0"
-$   if windowed and not once[rows] then
+$   if windowed and stored and not once[rows] then
     const int start = from[0] / ${CHUNK} * ${CHUNK};
 $   end
 $   for number, panel in ipairs(layout.panels) do
-$     if once[rows] then -- no need to stop now and then
+$     if not stored then
+    ${id}_gather_${panel.channels}(${at("kv", panel.offset * TILE)}, ${windowed and "from[0]" or "0"}, keys, v);
+$       for _, call in ipairs(alone_values[rows][number]) do
+    ${id}_${call.tile}(${at("s", call.row * STRIDE)}, ${at("v", call.column)}, ${at("o", call.row * layout.value_width + panel.offset + call.column)}, ${at("decay", call.row)}, ${limits_argument(call.row > 0 and " + " .. call.row or "")}, first);
+$       end
+$     elseif once[rows] then -- no need to stop now and then
 $       local call = alone_values[rows][number][1]
     ${id}_${call.tile}(s, ${panel_start(panel)}, ${at("o", panel.offset)}, decay, ${limits_argument("")}, first${ahead_argument(call.lines, panel_start(panel), call.next_values)});
 $     else
@@ -459,11 +505,13 @@ $ end
     return 1;
 }
 
-/* One block of keys for some rows: scores, softmax, values. */
-static ${ID}_CODE void ${id}_block(size_t rows, const float *q, const float *kv, int block_keys, float *s, float *o,
+/* One block of keys for some rows: scores, softmax, values${stored and "" or ", which lie in v once they are made"}. */
+static ${ID}_CODE void ${id}_block(size_t rows, const float *q, const float *kv, ${values_parameter}, float *s, float *o,
                        float *m, float *l, float *decay, ${limits_parameter}, int first${place_parameter})
 {
+$ if stored then
     const float *const v = kv + (size_t)block_keys * ${hd};
+$ end
     int tile;
     /* some keys for all rows, and then the next ones */
     for (int j = ${windowed and ("from[0] / %d * %d"):format(TILE, TILE) or "0"}; j < limit[rows - 1]; j += ${own.score_keys})
@@ -485,22 +533,25 @@ $ if adjusts then
 $ end
     ${id}_softmax(s, m, l, decay, (int)rows, ${limits_argument("")});
 $ for number, panel in ipairs(layout.panels) do
+$   if not stored then
+    ${id}_gather_${panel.channels}(${at("kv", panel.offset * TILE)}, ${windowed and "from[0]" or "0"}, limit[rows - 1], v);
+$   end
     for (size_t r = 0; r < rows; r += (size_t)tile) {
         tile = ${id}_tile_rows(rows - r);
-        ${id}_values_${number}(tile, s + r * ${STRIDE}, ${panel_start(panel)},
+        ${id}_values_${number}(tile, s + r * ${STRIDE}, ${stored and panel_start(panel) or "v"},
             ${at("o", panel.offset)} + r * ${layout.value_width}, decay + r, ${limits_argument(" + r")}, first);
     }
 $ end
 }
 
 /* Calls a row count's _alone function, or returns 0 where it has none. */
-static ${ID}_CODE int ${id}_alone(size_t rows, const float *q, const float *kv, int block_keys, float *s, float *o,
+static ${ID}_CODE int ${id}_alone(size_t rows, const float *q, const float *kv, ${values_parameter}, float *s, float *o,
                       float *m, float *l, float *decay, ${limits_parameter}, int first${place_parameter})
 {
     switch (rows) {
 $ for _, rows in ipairs(own.rows) do
     case ${rows}:
-        ${id}_alone_${rows}(q, kv, block_keys, s, o, m, l, decay, ${limits_argument("")}, first${place_argument});
+        ${id}_alone_${rows}(q, kv, ${values_argument}, s, o, m, l, decay, ${limits_argument("")}, first${place_argument});
         return 1;
 $ end
     default:
@@ -517,6 +568,9 @@ static ${ID}_CODE void ${id}_attend(const ${name}_call *call, size_t kv_head, si
     float *const m = scratch + ${own.scratch.m}; /* [rows] */
     float *const decay = scratch + ${own.scratch.decay};
     float *const s = scratch + ${own.scratch.s}; /* [rows][${STRIDE}] */
+$ if not stored then
+    float *const v = scratch + ${own.scratch.v}; /* [${BLOCK}][${TILE}]: a panel of a block's values */
+$ end
     const float *const kv = call->kv + kv_head * call->kv_stride;
     const ptrdiff_t n_kv = (ptrdiff_t)call->n_kv;
     ptrdiff_t end = n_kv; /* keys that the last row sees */
@@ -581,11 +635,12 @@ $ if ring then
         const float *const block_kv = kv + at * ${hd + layout.value_width};
         const int block_keys = call->ring || block < ${(layout.blocks - 1) * BLOCK} ? ${BLOCK} : ${layout.last_block_keys};
 $ else
-        const float *const block_kv = kv + (size_t)block * ${hd + layout.value_width};
+        const float *const block_kv = kv + (size_t)block * ${hd + layout.stored_values};
 $ end
-$ if layout.blocks > 1 and not ring then
+$ if ring or not stored then
+$ elseif layout.blocks > 1 then
         const int block_keys = block < ${(layout.blocks - 1) * BLOCK} ? ${BLOCK} : ${layout.last_block_keys};
-$ elseif not ring then
+$ else
         const int block_keys = ${layout.last_block_keys};
 $ end
         for (size_t r = 0; r < rows; r++) {
@@ -607,9 +662,9 @@ $ if adjusts then
         place.block = block;
 $ end
 $ local first_block = windowed and "block == start" or "block == 0"
-        if (${id}_alone(rows, q, block_kv, block_keys, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""}))
+        if (${id}_alone(rows, q, block_kv, ${values_argument}, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""}))
             continue;
-        ${id}_block(rows, q, block_kv, block_keys, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""});
+        ${id}_block(rows, q, block_kv, ${values_argument}, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""});
     }
 
     for (size_t r = 0; r < rows; r++) {
@@ -649,9 +704,14 @@ $ end
     }
 }
 
+$ if stored then
 /* Keys go to tiles of ${TILE}, [head_dim][${TILE}]; values to panels, [keys of the block][width]. A block of
  * ${BLOCK} keys is followed by its values. Channels past v_head_dim are zero. */
 static ${ID}_CODE void ${id}_pack(const float *k, const float *v, size_t pos, size_t n, ${ring and "int ring, " or ""}float *kv)
+$ else
+/* Keys go to tiles of ${TILE}, [head_dim][${TILE}]. */
+static ${ID}_CODE void ${id}_pack(const float *k, size_t pos, size_t n, float *kv)
+$ end
 {
     for (size_t i = 0; i < n;) {
         const size_t block = (pos + i) / ${BLOCK}, key = (pos + i) % ${BLOCK};
@@ -659,17 +719,22 @@ $ if ring then
         const size_t block_keys = ring || block < ${layout.blocks - 1} ? ${BLOCK} : ${layout.last_block_keys};
         float *const block_kv = kv + (ring ? block % ${ring} : block) * ${BLOCK * (hd + layout.value_width)};
 $ else
-$   if layout.blocks > 1 then
+$   if not stored then
+$   elseif layout.blocks > 1 then
         const size_t block_keys = block < ${layout.blocks - 1} ? ${BLOCK} : ${layout.last_block_keys};
 $   else
         const size_t block_keys = ${layout.last_block_keys};
 $   end
-        float *const block_kv = kv + block * ${BLOCK * (hd + layout.value_width)};
+        float *const block_kv = kv + block * ${BLOCK * (hd + layout.stored_values)};
 $ end
         float *const tile = block_kv + key / ${TILE} * ${TILE * hd} + key % ${TILE};
+$ if stored then
         float *const values = block_kv + block_keys * ${hd};
+$ end
         const float *const key_rows = k + i * ${shape.kv_heads * hd};
+$ if stored then
         const float *const value_rows = v + i * ${shape.kv_heads * dv};
+$ end
         size_t rows = 1;
 $ local squares = has.transpose and hd // W * W or 0 -- channels that whole squares cover
 $ if squares > 0 then
@@ -690,6 +755,7 @@ $ else
         for (int d = 0; d < ${hd}; d++)
             tile[d * ${TILE}] = key_rows[d];
 $ end
+$ if stored then
         for (size_t r = 0; r < rows; r++) {
             const float *source = value_rows + r * ${shape.kv_heads * dv};
             float *target;
@@ -710,6 +776,7 @@ $   if panel.offset + panel.width < dv then
 $   end
 $ end
         }
+$ end
         i += rows;
     }
 }

@@ -1,6 +1,7 @@
 $ -- Norms of rows.
-$ if shape.qk_norm then
-$   local norm, written = shape.qk_norm, {}
+$ local norm = shape.qk_norm or shape.mla and { type = "rmsnorm", eps = shape.mla.eps }
+$ if norm then
+$   local written = {}
 $   local function norm_row(width)
 $     if written[width] then return end
 $     written[width] = true
@@ -93,6 +94,20 @@ $       local own = norm.weights == "per_head" and (" + head * %d"):format(packe
 $     end
 }
 $   end
-$   norm_of("q", shape.heads, layout.q_norm)
-$   norm_of("k", shape.kv_heads, layout.k_norm)
+$   if shape.mla then
+$     local function norm_latent(which, width, stride)
+$       norm_row(width)
+
+static ${ID}_CODE void ${id}_norm_${which}(float *x, size_t n, const float *w)
+{
+    for (size_t row = 0; row < n; row++)
+        ${id}_norm_${width}(x + row * ${stride}, w);
+}
+$     end
+$     if shape.mla.q_rank then norm_latent("q", shape.mla.q_rank, shape.mla.q_rank) end
+$     norm_latent("kv", shape.mla.kv_rank, hd)
+$   else
+$     norm_of("q", shape.heads, layout.q_norm)
+$     norm_of("k", shape.kv_heads, layout.k_norm)
+$   end
 $ end

@@ -4,10 +4,11 @@ $   local PANEL = plan.PANEL
 $   local written = {}
 $   -- Tiles of several rows prefetch a line of the next panel every 8 steps.
 $   local function reads_ahead(rows, depth) return has.prefetch and rows > 1 and depth >= 8 end
-$   local function project_tile(rows, depth, bias)
+$   local function project_tile(rows, depth, bias, x_stride)
 $     local vectors = own.project_vectors[rows]
 $     local lines = reads_ahead(rows, depth)
 $     local id_tile = ("project_%dx%d_%s%d"):format(rows, vectors, bias and "bias_" or "", depth)
+$     if x_stride ~= depth then id_tile = id_tile .. "_of_" .. x_stride end
 $     if written[id_tile] then return id_tile end
 $     written[id_tile] = true
 
@@ -30,7 +31,7 @@ $       for j = 0, vectors - 1 do
             const ${vec} w${j} = ${load(at("w", t * PANEL + j * W))};
 $       end
 $       for i = 0, rows - 1 do
-            const ${factor} x${i} = ${spread(("x[%d]"):format(i * depth + t))};
+            const ${factor} x${i} = ${spread(("x[%d]"):format(i * x_stride + t))};
 $         for j = 0, vectors - 1 do
             y${i}_${j} = ${fma_spread("x" .. i, "w" .. j, ("y%d_%d"):format(i, j))};
 $         end
@@ -57,10 +58,12 @@ $     end
 }
 $     return id_tile
 $   end
-$   local function project(which, depth, bias)
+$   -- Rows of x and y lie x_stride and y_stride floats apart; without y_stride one after the other.
+$   local function project(which, depth, bias, x_stride, y_stride)
+$     local columns = y_stride and tostring(y_stride) or "columns"
 $     local calls = {}
 $     for _, rows in ipairs(own.project_counts) do
-$       calls[#calls + 1] = { rows = rows, tile = project_tile(rows, depth, bias), step = own.project_vectors[rows] * W }
+$       calls[#calls + 1] = { rows = rows, tile = project_tile(rows, depth, bias, x_stride), step = own.project_vectors[rows] * W }
 $     end
 
 static ${ID}_CODE void ${id}_${which}(const float *x, size_t n, const float *w, size_t columns, size_t first,
@@ -76,9 +79,9 @@ $     if reads_ahead(own.project_counts[1], depth) then
         const uintptr_t end = next + ${PANEL * (depth + (bias and 1 or 0)) * 4};
 $     end
         for (size_t i = 0; i < n; i += rows) {
-            float *const target = y + i * columns + panel * ${PANEL};
+            float *const target = y + i * ${columns} + panel * ${PANEL};
             float *const tile = width < ${PANEL} ? edge : target;
-            const size_t stride = width < ${PANEL} ? ${PANEL} : columns;
+            const size_t stride = width < ${PANEL} ? ${PANEL} : ${columns};
 $     for index, call in ipairs(calls) do
 $       if index < #calls then
             if (n - i >= ${call.rows}) {
@@ -87,7 +90,7 @@ $       else
 $       end
                 rows = ${call.rows};
 $       for column = 0, PANEL - 1, call.step do
-                ${id}_${call.tile}(x + i * ${depth}, ${at("panel_w", column)}, ${at("tile", column)}, stride${reads_ahead(call.rows, depth) and ", next" or ""});
+                ${id}_${call.tile}(x + i * ${x_stride}, ${at("panel_w", column)}, ${at("tile", column)}, stride${reads_ahead(call.rows, depth) and ", next" or ""});
 $         if reads_ahead(call.rows, depth) then
             next += next < end ? ${depth // 8 * 64} : 0;
 $         end
@@ -100,12 +103,22 @@ $       end
 $     end
             if (width < ${PANEL})
                 for (size_t r = 0; r < rows; r++)
-                    memcpy(target + r * columns, edge + r * ${PANEL}, width * sizeof(float));
+                    memcpy(target + r * ${columns}, edge + r * ${PANEL}, width * sizeof(float));
         }
     }
 }
 $   end
-$   project("project_in", shape.d_model, shape.qkv_bias)
-$   if shape.cross then project("project_source", layout.source_width, shape.qkv_bias) end
-$   project("project_out", layout.o_width, shape.o_bias)
+$   if shape.mla then
+$     for _, product in ipairs(mla_products) do
+$       if product.kernel == product.name then
+$         project("project_" .. product.name, product.depth, product.bias, product.x_stride, product.y_stride)
+$       end
+$     end
+$   else
+$     project("project_in", shape.d_model, shape.qkv_bias, shape.d_model)
+$     if shape.cross then
+$       project("project_source", layout.source_width, shape.qkv_bias, layout.source_width)
+$     end
+$     project("project_out", layout.o_width, shape.o_bias, layout.o_width)
+$   end
 $ end

@@ -67,7 +67,12 @@ $   end
 $   local angle = scaled and "w(i)" or ("theta^(-i / %d)"):format(pairs_count)
 $   local from = shape.rope.offset and ("(pos + %d)"):format(shape.rope.offset) or "pos"
 /* Channels ${half and ("i and i + %d"):format(distance) or "2i and 2i + 1"} (i < ${pairs_count}) turn by ${from} * ${angle}${scaled and ", see the header" or ""}. */
+$   if shape.mla then
+/* Heads lie `stride` floats apart. */
+static ${ID}_CODE void ${id}_rotate(float *x, size_t n, size_t heads, size_t stride, size_t pos${rope_switches and ", int is_long" or ""})
+$   else
 static ${ID}_CODE void ${id}_rotate(float *x, size_t n, size_t heads, size_t pos${rope_switches and ", int is_long" or ""})
+$   end
 {
     /* turns per position: ${angle} / (2 pi), times 2^64${rope_switches and "; of short and of long sequences" or ""} */
 $   local function turn_rows(list, indent)
@@ -99,7 +104,7 @@ $   end
             ${id}_turn(turns[i] * (uint64_t)(pos + row${shape.rope.offset and " + " .. shape.rope.offset or ""}), cosine + i, sine + i);
             minus_sine[i] = -sine[i];
         }
-        for (size_t head = 0; head < heads; head++, x += ${hd}) {
+        for (size_t head = 0; head < heads; head++, x += ${shape.mla and "stride" or hd}) {
 $   if direct then
             float *const a = x, *const b = x + ${distance};
 $   else

@@ -8,7 +8,18 @@ const ${name}_kernels ${id}_kernels = {
 $ if shape.lse then
     ${id}_merge,
 $ end
-$ if shape.emit == "layer" then
+$ if shape.mla then
+    ${expanded_query_rows},
+    ${id}_expanded_pack,
+    ${id}_expanded_attend,
+$   for _, product in ipairs(mla_products) do
+    ${id}_project_${product.kernel},
+$   end
+$   if shape.mla.q_rank then
+    ${id}_norm_q,
+$   end
+    ${id}_norm_kv,
+$ elseif shape.emit == "layer" then
     ${id}_project_in,
     ${id}_project_out,
 $   if shape.cross then

@@ -38,6 +38,7 @@ enum request {
     MERGE,        /* out, lse, other, other_lse, n */
     PACK_WEIGHTS, /* the arrays, whether there is a source; weights */
     LAYER,
+    SOURCE, /* weights, cache, pos, n, x, scratch, pool */
     REQUESTS
 };
 enum buffer_kind { FLOATS, MEMORY, SCRATCH };

@@ -283,8 +283,8 @@ static int call(enum request request) {
         const float *all[ARRAYS];
         for (size_t i = 0; i < ARRAYS; i++)
             all[i] = get_pointer();
-        const struct weights source = {all[0], all[1], all[2], all[3],  all[4],  all[5], all[6],
-                                       all[7], all[8], all[9], all[10], all[11], all[12]};
+        const struct weights source = {all[0], all[1], all[2], all[3],  all[4],  all[5],  all[6],
+                                       all[7], all[8], all[9], all[10], all[11], all[12], all[13]};
         const bool given = get_number(stdin);
         return kernel->pack_weights(given ? &source : NULL, get_pointer());
     }
@@ -298,6 +298,14 @@ static int call(enum request request) {
         out = get_pointer();
         scratch = get_pointer();
         return kernel->layer(weights, cache, pos, n, q, &extras, out, scratch, get_pool(&room));
+    case SOURCE:
+        weights = get_pointer();
+        cache = get_pointer();
+        pos = get_size();
+        n = get_size();
+        q = get_pointer();
+        scratch = get_pointer();
+        return kernel->source(weights, cache, pos, n, q, scratch, get_pool(&room));
     default:
         fail("an unknown request");
         return 0;
@@ -340,15 +348,20 @@ static void answer_call(enum request request) {
 
 static void description(void) {
     const size_t numbers[] = {
-        kernel->d_model,         kernel->heads,          kernel->kv_heads,
-        kernel->head_dim,        kernel->v_head_dim,     kernel->capacity,
-        kernel->rotary_dim,      kernel->window,         kernel->window_right,
-        kernel->cache_positions, kernel->chunk,          kernel->exact,
-        kernel->causal,          kernel->sinks,          kernel->lse,
-        kernel->alibi,           kernel->has_layer,      kernel->qkv_bias,
-        kernel->o_bias,          kernel->weights_in_out, kernel->rope_interleaved,
-        kernel->align,           kernel->cache_bytes,    kernel->weights_bytes,
-        kernel->max_threads,     kernel->parameters,     kernel->kv_bytes_per_token,
+        kernel->d_model,         kernel->heads,
+        kernel->kv_heads,        kernel->head_dim,
+        kernel->v_head_dim,      kernel->capacity,
+        kernel->rotary_dim,      kernel->window,
+        kernel->window_right,    kernel->source_width,
+        kernel->cache_positions, kernel->chunk,
+        kernel->exact,           kernel->causal,
+        kernel->sinks,           kernel->lse,
+        kernel->alibi,           kernel->has_layer,
+        kernel->qkv_bias,        kernel->o_bias,
+        kernel->weights_in_out,  kernel->rope_interleaved,
+        kernel->align,           kernel->cache_bytes,
+        kernel->weights_bytes,   kernel->max_threads,
+        kernel->parameters,      kernel->kv_bytes_per_token,
     };
     put_text(stdout, kernel->name);
     put_text(stdout, kernel->isas);

@@ -122,11 +122,17 @@ local values = {
         local ring = it.window and (it.causal or it.window_right)
         return ring and d.pick { "linear", "ring", "ring", "ring" } or "linear"
     end,
+    ["cross.max_seq"] = function(d) return d.near(LENGTHS, 1, 1100) end,
+    ["cross.d_model"] = function(d, it)
+        return it.emit ~= "attention" and d.near(WIDTHS, 1, 300) or nil
+    end,
     ["d_model"] = function(d) return d.near(WIDTHS, 1, 300) end,
     ["alibi.bias_max"] = function(d) return d.size(0.5, 20) end,
     ["alibi.scale"] = function(d) return d.size(0.01, 2) end,
     ["rope.theta"] = function(d) return d.pick { 1.5, 100, 10000, 500000, 1e6, 1e7 } + 0.0 end,
-    ["rope.rotary_dim"] = function(d, it) return even_up_to(d, it.head_dim) end,
+    ["rope.rotary_dim"] = function(d, it)
+        return it.mla and it.mla.rope_dim or even_up_to(d, it.head_dim)
+    end,
     ["rope.offset"] = function(d) return d.pick { 1, 7, 100, 5000, 1 << 20 } end,
     ["qk_norm.order"] = function(d, it)
         return it.rope and d.pick { "before_rope", "after_rope" } or "no_rope"
@@ -149,15 +155,16 @@ local values = {
     ["tile.project_rows"] = function(d) return d.whole(1, 9) end,
     ["unroll"] = function(d) return d.near({ 1, 2, 3, 4, 5, 7, 8, 16 }, 1, 40) end,
     ["emit"] = function(d, it)
-        local layer = it.rope or it.qk_norm or it.d_model or it.qkv_bias or it.o_bias
-            or it.weights_layout
+        local layer = it.rope or it.qk_norm or it.mla or it.d_model or it.qkv_bias or it.o_bias
+            or it.weights_layout or it.cross and it.cross.d_model
         return layer and "layer" or d.pick { "attention", "layer" }
     end,
 }
 
 -- Fields of a group that it can't do without: functions of the spec so far.
 local needed = {
-    ["rope.rotary_dim"] = function(it) return it.head_dim % 2 ~= 0 end,
+    ["cross.max_seq"] = function() return true end,
+    ["rope.rotary_dim"] = function(it) return not it.mla and it.head_dim % 2 ~= 0 end,
 }
 
 local function numbers(d, count, most)
@@ -168,9 +175,26 @@ local function numbers(d, count, most)
     return list
 end
 
+-- Keys and values from a latent decide much of the rest.
+values["mla"] = function(d, it)
+    local own = {
+        kv_rank = d.chance(80) and d.near(WIDTHS, 1, 80) or d.near(WIDTHS, 81, 300),
+        q_rank = d.chance(50) and d.near(WIDTHS, 1, 100) or nil,
+        nope_dim = d.near(WIDTHS, 1, 80),
+        rope_dim = even_up_to(d, 32),
+        eps = d.chance(50) and d.pick { 1e-6, 1e-5, 1e-3 } or nil,
+        expand = d.chance(50) and d.near(LENGTHS, 1, capacity(it) + 2) or nil,
+    }
+    it.heads = math.min(it.heads, math.max(1, 2000 // (2 * own.kv_rank + own.rope_dim)))
+    it.kv_heads, it.head_dim = nil, own.nope_dim + own.rope_dim
+    it.causal, it.window_right, it.cache = true, nil, nil
+    it.rope = {}
+    return own
+end
+
 -- A scaling has the numbers of its type only.
 values["rope.scaling"] = function(d, it)
-    local dim = it.rope.rotary_dim or it.head_dim
+    local dim = it.mla and it.mla.rope_dim or it.rope.rotary_dim or it.head_dim
     local some = {
         factor = function() return d.size(1, 64) end,
         original_max_position_embeddings = function() return d.near(LENGTHS, 2, 2000) end,
@@ -187,7 +211,7 @@ values["rope.scaling"] = function(d, it)
     }
     local scaling = { type = d.pick(rope.types) }
     if scaling.type == "dynamic" and dim < 4
-        or scaling.type == "proportional" and it.head_dim % 2 ~= 0 then
+        or scaling.type == "proportional" and (it.mla or it.head_dim % 2 ~= 0) then
         return nil
     end
     local needs, takes = rope.numbers(scaling.type)
@@ -211,6 +235,10 @@ end
 -- of the schema is possible, a function of `values`.
 local function is_causal(it) return it.causal end
 local function is_narrow(it) return it.head_dim < 2 end
+local function has_latent(it) return it.mla end
+local function has_positions(it)
+    return it.seq or it.causal or it.window or it.window_right or it.alibi or it.rope or it.mla
+end
 local features = {
     { "causal" },
     { "window" },
@@ -219,10 +247,12 @@ local features = {
     { "scale" },
     { "softcap" },
     { "sinks" },
-    { "lse" },
     { "alibi" },
+    { "mla" },
+    { "lse", unless = has_latent },
     { "rope", unless = is_narrow },
-    { "qk_norm" },
+    { "cross", unless = has_positions },
+    { "qk_norm", unless = has_latent },
     { "qkv_bias" },
     { "o_bias" },
     { "weights_layout" },

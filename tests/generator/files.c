@@ -317,6 +317,21 @@ Test(files, every_shape_of_spec_survives_the_round_trip) {
     }
 }
 
+Test(files, latent_attention_survives_the_round_trip) {
+    enter();
+    static const char *const sets[] = {"mla.q_rank=5",          "mla.expand=7", "mla.eps=0.5",
+                                       "weights_layout=in_out", "sinks=true",   "seq=30"};
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+        write_text("spec.lua", "return { name = 'tiny', heads = 2, d_model = 12, isa = 'scalar',\n"
+                               "  causal = true, rope = {}, v_head_dim = 3,\n"
+                               "  mla = { kv_rank = 6, nope_dim = 4, rope_dim = 2 } }\n");
+        expect_done(attnc("spec.lua", "-o", "x", "--set", sets[i], "--set",
+                          strcmp(sets[i], "seq=30") == 0 ? "o_bias=true" : "max_seq=40"));
+        const struct run *run = attnc("verify", "x/tiny.h", "x/tiny_scalar.c", "x/tiny_dispatch.c");
+        cr_expect_eq(run->status, 0, "%s: %s", sets[i], run->out);
+    }
+}
+
 Test(files, isa_and_set_override_the_spec) {
     enter();
     write_text("spec.lua", good);

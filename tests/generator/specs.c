@@ -8,6 +8,11 @@
 
 #include "run.h"
 
+/* What a spec with mla needs. */
+#define LATENT                                                                                     \
+    "t.kv_heads = nil; t.head_dim = nil; t.causal = true; t.rope = {};"                            \
+    "t.mla = { kv_rank = 9, nope_dim = 4, rope_dim = 2 };"
+
 /* What line 3 changes in a good spec, and what the message must say. */
 static const struct {
     const char *change, *words;
@@ -159,10 +164,40 @@ static const struct {
      "'qk_norm.weights' = \"per_head\"|leave it out"},
     {"t.qk_norm = { type = 'rmsnorm', unit_ofset = true }", "did you mean 'qk_norm.unit_offset'"},
     {"t.qk_norm = { type = 'rmsnorm' }; t.emit = 'attention'", "'qk_norm'|emit"},
+    {"t.mla = 8", "'mla' = 8|a table with kv_rank, q_rank"},
+    {"t.mla = {}", "'mla.kv_rank'|missing"},
+    {"t.mla = { kv_rank = 9, nope_dim = 4 }", "'mla.rope_dim'|missing"},
+    {"t.mla = { kv_lora_rank = 9 }", "'mla.kv_lora_rank'|did you mean 'mla.kv_rank'"},
+    {"t.mla = { kv_rank = 9, nope_dim = 4, rope_dim = 3 }; t.head_dim = nil",
+     "'mla.rope_dim' = 3|pairs of channels"},
+    {"t.mla = { kv_rank = 9, nope_dim = 4, rope_dim = 2 }", "'head_dim' = 8|rope_dim = 6"},
+    {"t.mla = { kv_rank = 1000, nope_dim = 4, rope_dim = 64 }; t.head_dim = nil",
+     "'mla.kv_rank' = 1000|rope_dim = 64|1024"},
+    {"t.mla = { kv_rank = 9, nope_dim = 1000, rope_dim = 64 }; t.head_dim = nil",
+     "'mla.nope_dim' = 1000|rope_dim = 64|1024"},
+    {LATENT "t.mla.eps = 0", "'mla.eps' = 0|1e-12"},
+    {LATENT "t.mla.q_rank = 0", "'mla.q_rank' = 0|from 1"},
+    {LATENT "t.emit = 'attention'", "'rope'|emit"},
+    {LATENT "t.emit = 'attention'; t.rope = nil", "'emit' = \"attention\"|layer"},
+    {LATENT "t.causal = false", "'causal' = false|causal = true"},
+    {LATENT "t.kv_heads = 2", "'kv_heads' = 2|heads = 8|leave it out"},
+    {LATENT "t.qk_norm = { type = 'rmsnorm' }", "'qk_norm'|mla norms its latents"},
+    {LATENT "t.cache = 'ring'; t.window = 5", "'cache' = \"ring\"|mla|linear"},
+    {LATENT "t.rope = nil", "'rope'|missing|rope_dim"},
+    {LATENT "t.rope.rotary_dim = 4", "'rope.rotary_dim' = 4|mla.rope_dim = 2"},
+    {LATENT "t.rope.scaling = { type = 'proportional' }", "'rope.scaling.type'|whole head"},
     {"t.types = { cache = 'f16' }", "'types'|not supported yet"},
     {"t.cache = 'ring'", ":3: field 'cache' = \"ring\"|it takes a window"},
     {"t.cache = 'ring'; t.window = 9", "'cache'|causal = true or a window_right"},
     {"t.cache = 'circle'", "'cache' = \"circle\"|\"linear\" or \"ring\""},
+    {"t.cross = {}", "'cross.max_seq'|missing"},
+    {"t.cross = { max_seq = 0 }", "'cross.max_seq' = 0|a whole number from 1"},
+    {"t.cross = { max_seq = 9, layers = 2 }", "'cross.layers'|unknown field"},
+    {"t.cross = { max_seq = 9 }; t.causal = true", "'causal' = true|cross attention"},
+    {"t.cross = { max_seq = 9 }; t.window = 4", "'window' = 4|cross attention"},
+    {"t.cross = { max_seq = 9 }; t.rope = {}", "'rope'|cross attention"},
+    {"t.cross = { max_seq = 9 }; t.seq = t.max_seq; t.max_seq = nil", "'seq'|give max_seq"},
+    {"t.cross = { max_seq = 9, d_model = 8 }; t.emit = 'attention'", "'cross.d_model'|emit"},
     {"t.block = {}", "'block'|not supported yet"},
     {"t.numerics = 'fast'", "'numerics'|not supported yet"},
     {"t.sofcap = 50.0", ":3: field 'sofcap'|unknown field|did you mean 'softcap'"},
