@@ -1,5 +1,5 @@
 # Random specs. To be set on the command line: N, how many; SEED, another one is other specs; FIRST,
-# the number of the first; FOREIGN=1, some of them on emulators too; BATCH, JOBS.
+# the number of the first; FOREIGN=1, some of them on emulators too; LEVEL=-O2; BATCH, JOBS.
 
 N ?= 100
 SEED ?= $(shell date +%s)
@@ -7,7 +7,7 @@ FIRST ?= 1
 
 fuzz: attnc
 	@+MAKE='$(MAKE) --no-print-directory' FOREIGN='$(FOREIGN)' BATCH='$(BATCH)' JOBS='$(JOBS)' \
-		tests/fuzz/run $(N) $(SEED) $(FIRST)
+		LEVEL='$(LEVEL)' tests/fuzz/run $(N) $(SEED) $(FIRST)
 
 # A few that are the same each time.
 check-fuzz: attnc
