@@ -109,6 +109,9 @@ local function title(shape)
         kind = "multi-head latent attention"
         kv_heads = ("a latent of %d + %d channels"):format(shape.mla.kv_rank, shape.mla.rope_dim)
     end
+    if shape.block then
+        kind = "transformer block with " .. kind
+    end
     return ("%s: %s, %d query heads, %s, head_dim %d%s, %s %d positions%s"):format(
         shape.name, kind, shape.heads, kv_heads, shape.head_dim,
         shape.v_head_dim ~= shape.head_dim and (" (values %d)"):format(shape.v_head_dim) or "",
@@ -118,8 +121,9 @@ end
 -- The templates of the header, an instruction set's kernels and the dispatcher, in the order of the
 -- written files.
 local header_parts = { "conventions", "macros", "functions" }
-local kernel_parts = { "names", "exp", "attention", "merge", "projection", "rope", "norm", "table" }
-local dispatch_parts = { "choice", "attention", "layer", "mla" }
+local kernel_parts = { "names", "exp", "attention", "merge", "activation", "projection", "rope",
+    "norm", "table" }
+local dispatch_parts = { "choice", "attention", "feed_forward", "layer", "mla", "block" }
 
 -- What all templates of a folder give, one after the other.
 local function parts_of(folder, names, env)
@@ -293,10 +297,10 @@ local function mark(kind, shape)
     local ring = kind == "cache" and plan.layout(shape).cache.ring
     for _, more in ipairs { turned.scaling or false, turned.offset or false,
         shape.cross or false, shape.qk_norm or false, shape.mla or false,
-        ring and { ring = ring } or false } do
+        ring and { ring = ring } or false, kind == "block" and shape.block or false } do
         facts[#facts + 1] = more and spec.literal(more) or nil
     end
-    for _, extra in ipairs(kind == "weights" and arguments.packed(shape) or {}) do
+    for _, extra in ipairs(kind ~= "cache" and arguments.packed(shape) or {}) do
         facts[#facts + 1] = spec.literal(extra.name)
     end
     return attnc.sha256(table.concat(facts, " ")):sub(1, 16)
@@ -305,7 +309,8 @@ end
 function emit.files(shape, origin)
     local env = common_environment(shape)
     env.title = title(shape)
-    env.mark = { cache = mark("cache", shape), weights = mark("weights", shape) }
+    env.mark = { cache = mark("cache", shape), weights = mark("weights", shape),
+        block = shape.block and mark("block", shape) }
     env.single_file = origin.single_file
     env.v_parameter = shape.mla and "" or "const float *v, "
     env.alibi_text = shape.alibi and alibi_text(shape)
@@ -316,6 +321,7 @@ function emit.files(shape, origin)
     end
     env.panel_widths = table.concat(widths, ", ")
     env.most_bytes = math.max(memory.cache_bytes, memory.weights_bytes,
+        memory.block_weights_bytes or 0,
         memory.layer_bytes + memory.all_heads_bytes + plan.MAX_THREADS * memory.thread_bytes)
     local name = shape.name
     local header, parts = parts_of("header", header_parts, env), {}

@@ -77,7 +77,8 @@ function info.table(shape)
         parameters = memory.parameters,
         flops = { prefill = memory.flops_prefill, decode = memory.flops_decode },
         bytes = {
-            weights = memory.weights_bytes,
+            weights = memory.weights_bytes, -- the layer's
+            block_weights = memory.block_weights_bytes,
             cache = memory.cache_bytes,
             cache_per_position = memory.kv_bytes_per_token,
             scratch = memory.scratch_bytes,
@@ -114,10 +115,11 @@ function info.text(shape)
     local function row(name, amount, note)
         add("  %-26s %18d  %s", name, amount, note or "")
     end
-    local layer = shape.emit == "layer"
+    local layer = shape.emit ~= "attention"
 
     add("%s: %s, %s%s", shape.name,
-        layer and "attention layer with projections" or "attention on given q, k and v",
+        shape.block and "transformer block" or layer and "attention layer with projections"
+            or "attention on given q, k and v",
         all.kind, plan.features(shape))
     add("  d_model %d, %d heads, %d KV heads, head_dim %d, v_head_dim %d", shape.d_model,
         shape.heads, shape.kv_heads, shape.head_dim, shape.v_head_dim)
@@ -136,6 +138,14 @@ function info.text(shape)
         if norm then
             add("  %s of q and k %s, eps %.9g, %s", norm.type, norm.width == "full"
                 and "over all heads" or "per head", norm.eps, (norm.order:gsub("_", " ")))
+        end
+        local block = shape.block
+        if block then
+            add("  %s %s%s, eps %.9g; feed-forward %d wide, %s%s%s%s", block.norm, block.place,
+                block.parallel_norms == 2 and " (two norms)" or "", block.eps, block.ffn,
+                block.gated and "gated " or "", block.act, block.bias and ", with biases" or "",
+                block.residual_multiplier
+                    and ("; residuals times %.9g"):format(block.residual_multiplier) or "")
         end
         local own = shape.mla
         if own then
@@ -182,6 +192,14 @@ function info.text(shape)
     for _, extra in ipairs(arguments.packed(shape)) do
         row(extra.name:gsub("_", " "), extra.floats)
     end
+    if shape.block then
+        row("feed-forward", parameters.ffn, ("%d of %s"):format(shape.block.gated and 3 or 2,
+            matrix(shape.d_model, shape.block.ffn)))
+        if parameters.ffn_bias > 0 then
+            row("  its biases", parameters.ffn_bias)
+        end
+        row("norms of the block", parameters.block_norm)
+    end
     row("in all", parameters.total)
 
     local function operations(name, amount)
@@ -197,7 +215,7 @@ function info.text(shape)
     end
     add("\nMemory in bytes")
     if layer then
-        memory("packed weights", all.bytes.weights)
+        memory("packed weights", all.bytes.block_weights or all.bytes.weights)
     end
     memory("KV cache", all.bytes.cache)
     local cache = plan.layout(shape).cache

@@ -8,6 +8,7 @@
 --
 -- All sizes are integers; the spec's limits keep every one of them below 2^47.
 local arguments = require "arguments"
+local block_rules = require "block"
 local isas = require "isa"
 local mla = require "mla"
 
@@ -33,6 +34,9 @@ plan.MAX_DECODE_ROWS = 16
 plan.MAX_BODY = 4096
 -- Positions that a call on a ring cache may bring, at least: a layer's rows at a time.
 plan.RING_CHUNK = 240
+-- Inputs that a projection takes before all rows have: a panel's weights for so many are half of a
+-- second-level cache.
+plan.PROJECT_DEPTH = 2048
 -- Score rows are padded by one cache line: rows at a stride of 4 KiB would fall into one L1 set.
 plan.SCORE_STRIDE = plan.BLOCK + 16
 
@@ -58,15 +62,19 @@ end
 
 -- A norm's parameters: `count` vectors of `width` weights, each padded to `stride`, then as many
 -- biases where there are some.
-local function norm_layout(shape, heads)
-    local norm = shape.qk_norm
-    local width = shape.head_dim * (norm.width == "full" and heads or 1)
-    local it = { width = width, count = norm.weights == "per_head" and heads or 1,
-        stride = ceil_to(width, plan.VALUE_PAD) }
-    it.bias = norm.bias and it.count * it.stride or nil -- where they begin
-    it.floats = it.count * it.stride * (norm.bias and 2 or 1)
-    it.parameters = it.count * width * (norm.bias and 2 or 1)
+local function norm_layout(width, count, bias)
+    local it = { width = width, count = count, stride = ceil_to(width, plan.VALUE_PAD) }
+    it.bias = bias and it.count * it.stride or nil -- where they begin
+    it.floats = it.count * it.stride * (bias and 2 or 1)
+    it.parameters = it.count * width * (bias and 2 or 1)
     return it
+end
+
+-- The norm of q or k, which has so many heads.
+local function qk_norm_layout(shape, heads)
+    local norm = shape.qk_norm
+    return norm_layout(shape.head_dim * (norm.width == "full" and heads or 1),
+        norm.weights == "per_head" and heads or 1, norm.bias)
 end
 
 -- The cache: `positions` held, at most `chunk` of them from one call, `head_floats` of a KV head. A
@@ -111,14 +119,21 @@ function plan.layout(shape)
     layout.k_width = shape.kv_heads * shape.head_dim
     layout.v_width = shape.kv_heads * shape.v_head_dim
     layout.o_width = shape.heads * shape.v_head_dim
+    layout.inner_width = math.max(layout.q_width + layout.k_width + layout.v_width
+        + layout.o_width, shape.block and shape.block.ffn or 0)
     -- Rows that a layer takes at a time, whole tiles of 5 and 6. The weights are read once for
     -- them: more rows where a matrix is too big for the second-level cache and its neighbours.
-    local matrix_bytes = shape.d_model * math.max(layout.q_width, layout.o_width) * 4
+    local matrix_bytes = shape.d_model * math.max(layout.q_width, layout.o_width,
+        shape.block and shape.block.ffn or 0) * 4
     local longest = math.max(shape.capacity, layout.keys)
     layout.layer_rows = math.min(longest, matrix_bytes > 4 << 20 and 480 or 240)
     if shape.qk_norm then
-        layout.q_norm = norm_layout(shape, shape.heads)
-        layout.k_norm = norm_layout(shape, shape.kv_heads)
+        layout.q_norm = qk_norm_layout(shape, shape.heads)
+        layout.k_norm = qk_norm_layout(shape, shape.kv_heads)
+    end
+    if shape.block then
+        layout.norm = norm_layout(shape.d_model, 1, shape.block.norm_bias) -- each of the block's
+        layout.norms = block_rules.norms(shape.block)
     end
     return layout
 end
@@ -404,6 +419,33 @@ local function pairs_visible(shape, layout, n)
     return before + after - n, shape.window > 0 and math.min(shape.window, n) or n
 end
 
+-- What a block has beside the layer: the feed-forward's matrices and biases, the norms.
+local function add_block(memory, shape, layout)
+    local block, parameters = shape.block, memory.parameters
+    local inner = block.gated and 2 or 1 -- matrices from x to the inner width
+    parameters.ffn = (inner + 1) * block.ffn * shape.d_model
+    parameters.ffn_bias = block.bias and inner * block.ffn + shape.d_model or 0
+    parameters.block_norm = #layout.norms * layout.norm.parameters
+    parameters.total = parameters.total + parameters.ffn + parameters.ffn_bias
+        + parameters.block_norm
+end
+
+-- Packed weights of the block, after those of the layer: a head of its own, the norms, the panels
+-- of the feed-forward. Floats from the layer's first one on; and bytes of all.
+local function block_offsets(shape, layout, floats)
+    local block, at = shape.block, {}
+    floats = floats + plan.ALIGN // 4
+    for _, name in ipairs(layout.norms) do
+        at[name] = floats
+        floats = floats + layout.norm.floats
+    end
+    at.up = floats
+    at.down = at.up + (block.gated and 2 or 1)
+        * panel_floats(block.ffn, shape.d_model, block.bias)
+    floats = at.down + panel_floats(shape.d_model, block.ffn, block.bias)
+    return at, plan.ALIGN + floats * 4
+end
+
 -- Costs of a layer with mla, likewise.
 local function mla_costs(shape, memory)
     local parameters, layer = mla.parameters(shape), plan.mla_layer(shape)
@@ -436,6 +478,9 @@ function plan.memory(shape)
             memory.thread_bytes = math.max(memory.thread_bytes, floats * 4)
         end
     end
+    if shape.block and shape.block.gated then -- a panel of the gate, while up is computed
+        memory.thread_bytes = math.max(memory.thread_bytes, layout.layer_rows * plan.PANEL * 4)
+    end
     memory.cache_bytes = layout.cache_bytes
     memory.kv_bytes_per_token = cached.kv_heads * (cached.head_dim + layout.stored_values) * 4
     memory.head_bytes = layout.head_floats * 4
@@ -464,12 +509,16 @@ function plan.memory(shape)
         memory.parameters.norm, memory.parameters.total = norm, memory.parameters.total + norm
     end
 
-    local layer = shape.emit == "layer"
+    local layer, block = shape.emit ~= "attention", shape.block
+    if block then
+        add_block(memory, shape, layout)
+    end
     memory.layer_bytes = 0
     memory.weights_bytes = 0
     if layer then
-        -- q, k, v and the attention's output of one chunk of rows
-        local row = layout.q_width + layout.k_width + layout.v_width + layout.o_width
+        -- q, k, v and the attention's output of one chunk of rows; in a block the feed-forward's
+        -- inner values take their place, and behind them are a part's input and its output
+        local row = layout.inner_width + (block and 2 * shape.d_model or 0)
         memory.layer_bytes = ceil_to(layout.layer_rows * row * 4, plan.ALIGN)
         local w = { wq = 0 }
         w.wk = w.wq + panel_floats(layout.q_width, shape.d_model, shape.qkv_bias)
@@ -484,6 +533,10 @@ function plan.memory(shape)
         place_extras(shape, w)
         memory.weight_offsets = w
         memory.weights_bytes = plan.ALIGN + w.floats * 4
+        if block then
+            memory.block_offsets, memory.block_weights_bytes =
+                block_offsets(shape, layout, w.floats)
+        end
     end
     -- Without a cache the packed keys and values lie in scratch: one KV head's at a time where a
     -- single thread can, all heads' where threads share them or the layer makes them.
@@ -495,7 +548,8 @@ function plan.memory(shape)
     local n = shape.capacity
     local pairs_seen, most_seen = pairs_visible(shape, layout, n)
     local per_pair = 2 * shape.heads * (shape.head_dim + shape.v_head_dim)
-    local own, source = layer and 2 * (wq + wo) or 0, layer and 2 * (wk + wv) or 0
+    local own = layer and 2 * (wq + wo + (memory.parameters.ffn or 0)) or 0
+    local source = layer and 2 * (wk + wv) or 0
     memory.flops_prefill = per_pair * pairs_seen + own * n + source * layout.keys
     memory.flops_decode = per_pair * most_seen + own + (shape.cross and 0 or source)
     return memory

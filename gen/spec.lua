@@ -10,6 +10,7 @@
 -- spec.literal(value), spec.nearest(word, rows), spec.good_name(text)  for others' texts
 -- spec.runs(id), spec.native()  what this machine runs
 -- Messages read "file:line: field 'x' = value: what is wrong; what would be right".
+local block_rules = require "block"
 local cpu = require "cpu"
 local isa = require "isa"
 local mla = require "mla"
@@ -62,8 +63,8 @@ local function unbuilt(name, neutral, meaning, also)
 end
 
 local LENGTH = "seq or max_seq is required"
-local BY_FIELDS =
-    '"layer" if d_model, rope, qk_norm, mla, a bias or weights_layout is given'
+local BY_FIELDS = '"block" if block is given, "layer" if d_model, rope, qk_norm, mla, a bias or '
+    .. 'weights_layout is'
 
 spec.fields = {
     field("name", "name", "required", "prefix of every symbol, macro and file",
@@ -180,8 +181,33 @@ spec.fields = {
     field("boolean", "o_bias", "false", "the output projection adds a bias", "out_bias"),
     one_of("weights_layout", { "out_in", "in_out" }, '"out_in"',
         "y = W x as PyTorch's Linear, or X W as the paper", "layout"),
-    one_of("emit", { "attention", "layer" }, BY_FIELDS,
-        "attention on given q, k and v, or with projections"),
+    group("block", "none", "the whole transformer block: norms, residuals, feed-forward",
+        "mlp feed_forward", {
+            one_of("norm", { "layernorm", "rmsnorm" }, "required",
+                "by mean and variance, or by the mean square", "norm_type normalization"),
+            one_of("place", block_rules.places, '"pre"',
+                "where the norms stand: docs/conventions.md has the formulas", "norm_place"),
+            ranged("integer", "parallel_norms", 1, 2, "parallel: 1",
+                "of \"parallel\": the feed-forward's input has attention's norm, or its own"),
+            ranged("number", "eps", 1e-12, 1, "rmsnorm: 1e-6, layernorm: 1e-5",
+                "added to the mean square or variance",
+                "epsilon layer_norm_eps layer_norm_epsilon rms_norm_eps norm_eps"),
+            field("boolean", "unit_offset", "false", "the norms' weights lack 1: times 1 + w"),
+            field("boolean", "norm_bias", "layernorm: true, rmsnorm: false",
+                "the norms add a bias"),
+            ranged("integer", "ffn", 1, 1 << 20, "required", "width of the feed-forward",
+                "ffn_width intermediate_size ffn_dim d_ff n_inner hidden_dim"),
+            one_of("act", block_rules.acts, "required", "activation of the feed-forward",
+                "activation hidden_act activation_function hidden_activation"),
+            field("boolean", "gated", "false",
+                "act(gate x) * (up x), as SwiGLU and GeGLU, not act(up x)", "glu"),
+            field("boolean", "bias", "false", "the feed-forward's projections add a bias",
+                "ffn_bias mlp_bias"),
+            ranged("number", "residual_multiplier", 1e-6, 1e6, "1",
+                "factor of what attention and feed-forward add to x", "residual_scale"),
+        }),
+    one_of("emit", { "attention", "layer", "block" }, BY_FIELDS,
+        "attention on given q, k and v, with projections, or the whole block"),
     group("tile", "by plan", "sizes of the register tiles", "tiles", {
         ranged("integer", "query_rows", 1, 256, "by plan", "query rows that share a block of keys"),
         ranged("integer", "score_keys", 32, 512, "by plan", "keys that these rows take together"),
@@ -196,7 +222,6 @@ spec.fields = {
     unbuilt("relative_bias", nil, "biases by buckets of distance, learned"),
     unbuilt("clip_qkv", nil, "q, k and v clamped to -c and c"),
     unbuilt("types", nil, "storage of cache and weights", "dtype kv_dtype cache_type"),
-    unbuilt("block", nil, "norms, residuals and feed-forward"),
     unbuilt("numerics", "exact", "narrow dot products"),
 }
 
@@ -658,7 +683,12 @@ local function complete(given, source)
         local layer = given.d_model or given.rope or given.qk_norm or given.mla
             or given.qkv_bias ~= nil or given.o_bias ~= nil or given.weights_layout
             or given.cross and given.cross.d_model
-        shape.emit = layer and "layer" or "attention"
+        shape.emit = given.block and "block" or layer and "layer" or "attention"
+    end
+    if shape.emit == "block" and not given.block then
+        missing(source, "block", 'emit = "block" needs its norm, ffn and act')
+    elseif given.block and shape.emit ~= "block" then
+        wrong("emit", 'there is a block; it takes "block", or leave the field block out')
     end
     shape.d_model = shape.d_model or width
     if shape.emit == "attention" then
@@ -751,6 +781,15 @@ local function complete(given, source)
             refuse(source, path, value, text)
         end)
     end
+    if cross and shape.block then
+        wrong("block", "not supported together with cross yet; leave one of them out")
+    elseif shape.mla and shape.block then
+        wrong("block", "not supported together with mla yet; leave one of them out")
+    elseif shape.block then
+        shape.block = block_rules.complete(shape.block, function(name, text)
+            refuse(source, "block." .. name, given.block[name], text)
+        end)
+    end
 
     -- Sizes, as floats so that they cannot wrap: bytes below 2^47, FLOPs below 2^62.
     local n = math.max(shape.capacity, cross and cross.max_seq or 0) + 0.0
@@ -758,8 +797,13 @@ local function complete(given, source)
     local widths = math.max(shape.head_dim + shape.v_head_dim, cached.head_dim + cached.v_head_dim)
     local bytes = 4 * math.max((n + 512) * (shape.kv_heads * (widths + 32)), n * shape.d_model,
         n * shape.heads * math.max(shape.head_dim, shape.v_head_dim))
-    local parameters = (shape.heads + shape.kv_heads) * widths
-        * math.max(shape.d_model, shape.cross and shape.cross.d_model or 0.0)
+    local widest = math.max(shape.d_model, cross and shape.cross.d_model or 0) + 0.0
+    local parameters = (shape.heads + shape.kv_heads) * widths * widest
+    if shape.block then
+        local matrices = shape.block.gated and 3 or 2
+        bytes = math.max(bytes, 4 * matrices * shape.block.ffn * (shape.d_model + 0.0))
+        parameters = parameters + matrices * shape.block.ffn * (shape.d_model + 0.0)
+    end
     local flops = 2 * n * (n * shape.heads * widths + parameters)
     if bytes >= 2 ^ 47 then
         wrong(length, ("too large: one buffer takes %.3g bytes; at most 2^47"):format(bytes))
@@ -785,8 +829,8 @@ end
 
 --- raw: the value that the spec returned. source = {file = name for messages, text = the spec's
 -- text for line numbers or nil, set = {[path] = place} for what the command line gave or nil}.
--- Returns the shape (every field set, but rope, qk_norm, mla and tile may be nil), or nil and a
--- message.
+-- Returns the shape (every field set, but rope, qk_norm, mla, block and tile may be nil), or nil
+-- and a message.
 function spec.check(raw, source)
     if type(raw) ~= "table" then
         return nil, ("%s: the spec returns %s; it must return one table of fields"):format(
@@ -888,7 +932,7 @@ end
 
 --- The spec of a shape as Lua text, without the fields that are at their default.
 function spec.canonical(shape)
-    local layer = shape.emit == "layer"
+    local layer = shape.emit ~= "attention"
     local shown = {
         name = shape.name,
         d_model = layer and shape.d_model or nil,
@@ -916,6 +960,7 @@ function spec.canonical(shape)
         qkv_bias = shape.qkv_bias or nil,
         o_bias = shape.o_bias or nil,
         weights_layout = shape.weights_layout ~= "out_in" and shape.weights_layout or nil,
+        block = shape.block,
         emit = shape.emit,
         tile = shape.tile,
         unroll = shape.unroll ~= "full" and shape.unroll or nil,

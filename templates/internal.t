@@ -71,7 +71,7 @@ $   if shape.mla.q_rank then
     void (*norm_q)(float *x, size_t n, const float *w);
 $   end
     void (*norm_kv)(float *x, size_t n, const float *w);
-$ elseif shape.emit == "layer" then
+$ elseif shape.emit ~= "attention" then
     /* y [n][columns] = x [n][depth] times panels first .. first + count - 1 of packed weights. */
     void (*project_in)(const float *x, size_t n, const float *w, size_t columns, size_t first,
                        size_t count, float *y);
@@ -98,6 +98,16 @@ $   else
     /* Turns x [n][heads][head_dim] in place; row 0 stands at position pos. */
     void (*rotate)(float *x, size_t n, size_t heads, size_t pos);
 $   end
+$ end
+$ if shape.block then
+    /* The feed-forward: u [n][${shape.block.ffn}] of x by panels of `up`${shape.block.gated and " and gate (room: [n][" .. plan.PANEL .. "])" or ""}, activated; y of u, by panels of `down`. */
+    void (*project_up)(const float *x, size_t n, const float *w, size_t columns, size_t first,
+                       size_t count, float *u${shape.block.gated and ", float *room" or ""});
+    void (*project_down)(const float *u, size_t n, const float *w, size_t columns, size_t first,
+                         size_t count, float *y);
+    /* Rows of d_model channels: y = norm(x) by packed parameters, y = x + ${shape.block.residual_multiplier and float(shape.block.residual_multiplier) .. " * " or ""}a; y may be x. */
+    void (*norm)(const float *x, const float *w, float *y);
+    void (*add)(const float *x, const float *a, float *y);
 $ end
 } ${name}_kernels;
 

@@ -988,7 +988,7 @@ $   end
     }
 }
 $ end
-$ if shape.qk_norm or shape.mla then
+$ if shape.qk_norm or shape.mla or shape.block then
 
 static double square_root(double x)
 {
@@ -1013,63 +1013,50 @@ static estimate norm_sum(const estimate *x, size_t count, int squares)
     return sum;
 }
 
-$   if shape.mla then
-/* RMSNorm of a latent in place. */
-static void reference_rmsnorm(estimate *x, size_t count, const float *w)
+/* A norm of some channels; b may be NULL. */
+static void reference_norm(estimate *x, size_t width, int layernorm, double eps, const float *w, double more,
+                           const float *b)
 {
-    const double n = (double)count;
-    const estimate sum = norm_sum(x, count, 1);
-    const double size = sum.value / n + ${NAME}_MLA_EPS, factor = 1.0 / square_root(size);
-    /* of the factor: half that of the sum, and the roundings of its steps */
-    const double relative = 0.25 * sum.variance / (n * size * n * size) + 3.0;
+    const double n = (double)width;
+    estimate sum;
+    double size, factor, relative;
     size_t i;
-    for (i = 0; i < count; i++) {
-        const double scale = factor * (double)w[i];
-        x[i].variance = x[i].variance * scale * scale;
-        x[i].value *= scale;
-        x[i].variance += (relative + 3.0) * x[i].value * x[i].value;
+    int pass;
+    for (pass = 0; layernorm && pass < 2; pass++) { /* the second mean makes good what the first one lost */
+        const estimate mean = norm_sum(x, width, 0);
+        for (i = 0; i < width; i++) {
+            x[i].value -= mean.value / n;
+            x[i].variance += (pass == 1 ? mean.variance / n / n : 0.0) + x[i].value * x[i].value;
+        }
+    }
+    sum = norm_sum(x, width, 1);
+    size = sum.value / n + eps;
+    factor = 1.0 / square_root(size);
+    /* of the factor: half that of the sum, and the roundings of its steps */
+    relative = 0.25 * sum.variance / (n * size * n * size) + 3.0;
+    for (i = 0; i < width; i++) {
+        const double weight = (double)w[i] + more, scale = factor * weight;
+        const double value = x[i].value * scale;
+        x[i].variance = x[i].variance * scale * scale + (relative + 3.0) * value * value;
+        x[i].value = value;
+        if (b != NULL) {
+            x[i].value += (double)b[i];
+            x[i].variance += x[i].value * x[i].value;
+        }
     }
 }
-$   end
 $ end
 $ if shape.qk_norm then
+
 /* The norm of one row of q or k. */
-static void reference_norm(estimate *row, size_t heads, const float *w, const float *b)
+static void reference_qk_norm(estimate *row, size_t heads, const float *w, const float *b)
 {
     const size_t width = ${NAME}_QK_NORM_FULL ? heads * HEAD_DIM : HEAD_DIM;
-    const double n = (double)width;
-    size_t first, i;
+    size_t first;
     for (first = 0; first < heads * HEAD_DIM; first += width) {
-        estimate *x = row + first;
         const size_t own = ${NAME}_QK_NORM_PER_HEAD ? first : 0;
-        estimate sum;
-        double size, factor, relative;
-$   if shape.qk_norm.type == "layernorm" then
-        int pass;
-        for (pass = 0; pass < 2; pass++) { /* the second mean makes good what the first one lost */
-            const estimate mean = norm_sum(x, width, 0);
-            for (i = 0; i < width; i++) {
-                x[i].value -= mean.value / n;
-                x[i].variance += (pass == 1 ? mean.variance / n / n : 0.0) + x[i].value * x[i].value;
-            }
-        }
-$   end
-        sum = norm_sum(x, width, 1);
-        size = sum.value / n + ${NAME}_QK_NORM_EPS;
-        factor = 1.0 / square_root(size);
-        /* of the factor: half that of the sum, and the roundings of its steps */
-        relative = 0.25 * sum.variance / (n * size * n * size) + 3.0;
-        for (i = 0; i < width; i++) {
-            const double weight = (double)w[own + i] + ${NAME}_QK_NORM_UNIT_OFFSET;
-            const double value = x[i].value * factor * weight;
-            const double scale = factor * weight;
-            x[i].variance = x[i].variance * scale * scale + (relative + 3.0) * value * value;
-            x[i].value = value;
-            if (b != NULL) {
-                x[i].value += (double)b[own + i];
-                x[i].variance += x[i].value * x[i].value;
-            }
-        }
+        reference_norm(row + first, width, ${NAME}_QK_NORM_LAYERNORM, ${NAME}_QK_NORM_EPS, w + own,
+                       ${NAME}_QK_NORM_UNIT_OFFSET, b != NULL ? b + own : NULL);
     }
 }
 $ end
@@ -1077,7 +1064,7 @@ $ -- What becomes of a row of q or k after its projection.
 $ local function prepare(which, heads)
 $   local x = ("%s + i * %s_ROW"):format(which, which:upper())
 $   local function norm()
-        reference_norm(${x}, ${heads}, w->${which}_norm, w->${which}_norm_bias);
+        reference_qk_norm(${x}, ${heads}, w->${which}_norm, w->${which}_norm_bias);
 $   end
 $   local after = shape.qk_norm and shape.qk_norm.order == "after_rope"
 $   if shape.qk_norm and not after then norm() end
@@ -1091,11 +1078,170 @@ $ if shape.cross then
 static float *source_rows; /* as many as queries */
 
 $ end
+$ local block = shape.block
+$ if block then
+/* What a block has besides; what the model lacks is NULL. */
+typedef struct parts {
+    float *norms[4], *norm_biases[4]; /* before and after attention, before and after the feed-forward */
+    float *gate, *up, *down, *gate_bias, *up_bias, *down_bias;
+} parts;
+
+static parts made_parts(void)
+{
+    static const int has[4] = {${NAME}_ATTENTION_NORM, ${NAME}_ATTENTION_POST_NORM, ${NAME}_FFN_NORM,
+                               ${NAME}_FFN_POST_NORM};
+    const size_t ffn = ${NAME}_FFN;
+    parts made;
+    float scale_in = 1.5f, scale_out = 1.5f;
+    int i;
+    while (scale_in * scale_in * (float)D_MODEL > 3.0f)
+        scale_in *= 0.5f;
+    while (scale_out * scale_out * (float)ffn > 3.0f)
+        scale_out *= 0.5f;
+    for (i = 0; i < 4; i++) {
+        made.norms[i] = has[i] ? random_floats(D_MODEL, 2.0f, 30 + (unsigned long)i) : NULL;
+        made.norm_biases[i] = has[i] && ${NAME}_NORM_BIAS ? random_floats(D_MODEL, 1.0f, 34 + (unsigned long)i) : NULL;
+    }
+    made.gate = ${NAME}_GATED ? random_floats(ffn * D_MODEL, scale_in, 38) : NULL;
+    made.up = random_floats(ffn * D_MODEL, scale_in, 39);
+    made.down = random_floats(ffn * D_MODEL, scale_out, 40);
+    made.gate_bias = ${NAME}_GATED && ${NAME}_FFN_BIAS ? random_floats(ffn, 1.0f, 41) : NULL;
+    made.up_bias = ${NAME}_FFN_BIAS ? random_floats(ffn, 1.0f, 42) : NULL;
+    made.down_bias = ${NAME}_FFN_BIAS ? random_floats(D_MODEL, 1.0f, 43) : NULL;
+    return made;
+}
+
+static void free_parts(parts used)
+{
+    int i;
+    for (i = 0; i < 4; i++) {
+        free(used.norms[i]);
+        free(used.norm_biases[i]);
+    }
+    free(used.gate);
+    free(used.up);
+    free(used.down);
+    free(used.gate_bias);
+    free(used.up_bias);
+    free(used.down_bias);
+}
+
+$   local act = block.act
+/* The activation: its own error, and errors of x as far as it is steep. */
+static estimate activation(estimate x)
+{
+    const double v = x.value;
+    estimate y;
+$   if act == "relu" or act == "relu2" then
+    const double positive = v > 0.0 ? v : 0.0;
+    y.value = positive${act == "relu2" and " * positive" or ""};
+    y.variance = ${act == "relu2" and "4.0 * positive * positive * x.variance + y.value * y.value" or "v > 0.0 ? x.variance : 0.0"};
+$   else
+    double slope, share; /* share: of the roundings in the exponent */
+$     if act == "gelu" then
+    /* P(X <= v) is 1/2 + v (1 + v^2/3 (1 + v^2/5 (1 + ...))) e^(-v^2/2) / sqrt(2 pi) */
+    const double size = v < 0.0 ? -v : v, density = 0.39894228040143267794 * exponential(-0.5 * MIN(size, 30.0) * MIN(size, 30.0));
+    double term = MIN(size, 30.0), sum = 0.0, below;
+    int n;
+    for (n = 1; n < 2000 && term > 1e-20 * sum; n++) {
+        sum += term;
+        term *= MIN(size, 30.0) * MIN(size, 30.0) / (2.0 * n + 1.0);
+    }
+    below = size < 6.0 ? 0.5 + (v < 0.0 ? -sum : sum) * density : v < 0.0 ? density / (size + 1.0 / size) : 1.0;
+    y.value = v * below;
+    slope = below + v * density;
+    share = apart * (v < 0.0 ? 0.5 * v * v : 1.0);
+$     else
+$       local tanh, quick = act == "gelu_tanh", act == "quick_gelu"
+    const double exponent = ${tanh and "1.5957691216057307118 * (v + 0.044715 * v * v * v)" or quick and "1.702 * v" or "v"};
+    const double gate = 1.0 / (1.0 + exponential(-MAX(MIN(exponent, 600.0), -600.0)));
+    y.value = v * gate;
+    slope = gate + y.value * (1.0 - gate)${tanh and " * 1.5957691216057307118 * (1.0 + 0.134145 * v * v)" or quick and " * 1.702" or ""};
+    share = ${tanh and "(1.8 + apart)" or quick and "apart" or "0.0"} * exponent * (1.0 - gate);
+$     end
+    y.variance = slope * slope * x.variance + (${act == "gelu" and "28.0" or "7.0"} + share * share) * y.value * y.value;
+$     if act == "gelu" then
+    if (size >= 6.0)
+        y.variance += 1e-8; /* of the tail above, which is 1e-9 and less */
+$     end
+    y.variance += 1e-56; /* what is too far below counts as 0 */
+$   end
+    return y;
+}
+
+/* x + ${NAME}_RESIDUAL_MULTIPLIER * a, in a */
+static void add_residual(const estimate *x, estimate *a)
+{
+    const double m = ${NAME}_RESIDUAL_MULTIPLIER;
+    size_t i;
+    for (i = 0; i < D_MODEL; i++) {
+        const double term = m * a[i].value;
+        a[i].value = x[i].value + term;
+        a[i].variance = x[i].variance + m * m * a[i].variance + a[i].value * a[i].value${block.residual_multiplier and " + (1.0 + apart) * term * term" or ""};
+    }
+}
+
+static void norm_of(const parts *own, int which, estimate *x)
+{
+    reference_norm(x, D_MODEL, ${NAME}_NORM_LAYERNORM, ${NAME}_NORM_EPS, own->norms[which], ${NAME}_NORM_UNIT_OFFSET,
+                   own->norm_biases[which]);
+}
+
+/* The rest of the block for one row: x, the attention's input, and its output in y. */
+static void finish_block(const parts *own, const estimate *x, const estimate *normed, estimate *y)
+{
+    const size_t ffn = ${NAME}_FFN, bytes = D_MODEL * sizeof(estimate);
+    estimate *in = (estimate *)allocate(bytes), *out = (estimate *)allocate(bytes);
+    estimate *inner = (estimate *)allocate(2 * ffn * sizeof(estimate));
+    size_t i;
+$   local place = block.place
+$   local of_output = place == "sandwich" or place == "res_post"
+$   if of_output then
+    norm_of(own, 1, y);
+$   end
+    add_residual(x, y);
+$   if place == "post" then
+    norm_of(own, 1, y);
+$   end
+    memcpy(in, ${place == "parallel" and (block.parallel_norms == 2 and "x" or "normed") or "y"}, bytes);
+    (void)normed;
+$   if block.parallel_norms == 2 or place == "pre" or place == "sandwich" then
+    norm_of(own, 2, in);
+$   end
+    reference_project(in, D_MODEL, own->up, own->up_bias, ffn, inner);
+$   if block.gated then
+    reference_project(in, D_MODEL, own->gate, own->gate_bias, ffn, inner + ffn);
+    for (i = 0; i < ffn; i++) {
+        const estimate gate = activation(inner[ffn + i]), up = inner[i];
+        inner[i].value = gate.value * up.value;
+        inner[i].variance = gate.variance * up.value * up.value + gate.value * gate.value * up.variance +
+                            inner[i].value * inner[i].value;
+    }
+$   else
+    for (i = 0; i < ffn; i++)
+        inner[i] = activation(inner[i]);
+$   end
+    reference_project(inner, ffn, own->down, own->down_bias, D_MODEL, out);
+$   if of_output then
+    norm_of(own, 3, out);
+$   end
+    add_residual(y, out);
+    memcpy(y, out, bytes);
+$   if place == "post" then
+    norm_of(own, 3, y);
+$   end
+    free(in);
+    free(out);
+    free(inner);
+}
+
+$ end
+$ local with_parts = block and ", const parts *own" or ""
 $ if shape.mla then
 ${mla_selftest}
 $ else
-/* Compares rows of y = layer(x), n positions from 0 on, `step` apart. */
-static void check_layer(const float *got, const float *x, const matrices *w, size_t n, size_t step,
+/* Compares rows of y = layer(x), n positions from 0 on, `step` apart.${block and " With `own` it is a block." or ""} */
+static void check_layer(const float *got, const float *x, const matrices *w${with_parts}, size_t n, size_t step,
                         const char *what)
 {
     estimate *in = exact(x, n * D_MODEL);
@@ -1111,9 +1257,16 @@ $ end
 $ if shape.lse then
     estimate log_sums[HEADS]; /* not an output of a layer */
 $ end
+$ if block then
+    estimate *residual = exact(x, n * D_MODEL);
+$ end
     int good = 1;
     size_t i;
     for (i = 0; i < n; i++) {
+$ if block and memory.block_offsets.attention_norm then
+        if (own != NULL)
+            norm_of(own, 0, in + i * D_MODEL);
+$ end
         reference_project(${keys_from} + i * ${source_width}, ${source_width}, w->wk, w->bk, K_ROW, k + i * K_ROW);
         reference_project(${keys_from} + i * ${source_width}, ${source_width}, w->wv, w->bv, V_ROW, v + i * V_ROW);
 $ prepare("k", "KV_HEADS")
@@ -1123,9 +1276,16 @@ $ prepare("k", "KV_HEADS")
 $ prepare("q", "HEADS")
         reference_row(q, k, v, i, n, n, ${shape.lse and "log_sums, " or ""}mixed);
         reference_project(mixed, O_ROW, w->wo, w->bo, D_MODEL, y);
+$ if block then
+        if (own != NULL)
+            finish_block(own, residual + i * D_MODEL, in + i * D_MODEL, y);
+$ end
         good = close_to(got + i * D_MODEL, y, D_MODEL) && good;
     }
     check(good, what);
+$ if block then
+    free(residual);
+$ end
     free(in);
 $ if shape.cross then
     free(from);
@@ -1147,10 +1307,13 @@ static int cache_reset_for_rows(void *cache)
 }
 
 $ end
-static void test_layer(void)
+$ local function test_rows(which)
+$   local whole = which == "block"
+$   local own_parts = not block and "" or whole and ", &own" or ", NULL"
+static void test_${which}(void)
 {
     const size_t rows = ROWS, alone = ${NAME}_EXACT ? CAPACITY : rows;
-    block weights = block_new(${NAME}_WEIGHTS_BYTES), cache = block_new(${NAME}_CACHE_BYTES);
+    block weights = block_new(${NAME}_${whole and "BLOCK_" or ""}WEIGHTS_BYTES), cache = block_new(${NAME}_CACHE_BYTES);
     block scratch = block_new(MAX(${NAME}_SCRATCH_BYTES, ${NAME}_CACHE_SCRATCH_BYTES));
     block shared = block_new(
         MAX(${NAME}_SCRATCH_BYTES_FOR(THREADS), ${NAME}_CACHE_SCRATCH_BYTES_FOR(THREADS)));
@@ -1158,6 +1321,10 @@ static void test_layer(void)
     float *again = floats(alone * D_MODEL);
     matrices w = made_weights();
     ${name}_weights source;
+$   if whole then
+    ${name}_block_weights all;
+    parts own = made_parts();
+$   end
     int good;
     size_t i, size = 0, held = 0;
 
@@ -1247,81 +1414,110 @@ $ if shape.cross then
           "layer without a source is refused");
     free(source_rows);
 $ else
-    check(${name}_layer(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) ==
+    check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) ==
               ${NAME}_ERROR_WEIGHTS,
           "weights that were never packed are refused");
+$   if whole then
+    memset(&all, 0, sizeof all);
+    all.attention = source;
+$     for _, each in ipairs(layout.norms) do
+$       local at = ({ attention_norm = 0, attention_post_norm = 1, ffn_norm = 2, ffn_post_norm = 3 })[each]
+    all.${each} = own.norms[${at}];
+$       if block.norm_bias then
+    all.${each}_bias = own.norm_biases[${at}];
+$       end
+$     end
+$     for _, each in ipairs { "gate", "up", "down" } do
+$       if each ~= "gate" or block.gated then
+    all.w_${each} = own.${each};
+$         if block.bias then
+    all.b_${each} = own.${each}_bias;
+$         end
+$       end
+$     end
+    check(${name}_pack_block_weights(&all, weights.data) == 0, "weights are packed");
+$   else
     check(${name}_pack_weights(&source, weights.data) == 0, "weights are packed");
+$   end
 
-    check(${name}_layer(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
-          "layer without cache runs");
-    check_layer(y, x, &w, alone, alone > 64 ? alone / 5 : 1${shape.mla and ", alone" or ""},
-                "layer without cache is near the reference");
+    check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
+          "${which} without cache runs");
+    check_layer(y, x, &w${own_parts}, alone, alone > 64 ? alone / 5 : 1${shape.mla and ", alone" or ""},
+                "${which} without cache is near the reference");
     hash(y, alone * D_MODEL);
     if (alone == rows) { /* else it would take long */
         memcpy(again, x, alone * D_MODEL * sizeof *x);
-        check(${name}_layer(weights.data, NULL, 0, alone, again, ${layer_more}again, shared.data, &backwards) == 0 &&
+        check(${name}_${which}(weights.data, NULL, 0, alone, again, ${layer_more}again, shared.data, &backwards) == 0 &&
                   same(y, again, alone * D_MODEL),
-              "layer in place and with a pool has the same bits");
+              "${which} in place and with a pool has the same bits");
     }
 
     check(${layer_reset}(cache.data) == 0 &&
-              ${name}_layer(weights.data, cache.data, 0, rows, x, ${layer_more}y, scratch.data, NULL) == 0,
-          "layer with a cache runs");
-    check_layer(y, x, &w, rows, rows > 8 ? 4 : 1${shape.mla and ", rows" or ""}, "layer with a cache is near the reference");
+              ${name}_${which}(weights.data, cache.data, 0, rows, x, ${layer_more}y, scratch.data, NULL) == 0,
+          "${which} with a cache runs");
+    check_layer(y, x, &w${own_parts}, rows, rows > 8 ? 4 : 1${shape.mla and ", rows" or ""}, "${which} with a cache is near the reference");
     hash(y, rows * D_MODEL);
     if (alone == rows)
-        check(same(y, again, rows * D_MODEL), "layer with a cache has the bits of that without");
+        check(same(y, again, rows * D_MODEL), "${which} with a cache has the bits of that without");
 
     good = ${layer_reset}(cache.data) == 0;
     for (i = 0; held < rows; i++, held += size) {
         size = chunk(i, rows - held);
-        good = good && ${name}_layer(weights.data, cache.data, held, size, x + held * D_MODEL,
+        good = good && ${name}_${which}(weights.data, cache.data, held, size, x + held * D_MODEL,
                                ${layer_more}again + held * D_MODEL, shared.data, &backwards) == 0;
     }
     held = ${NAME}_CAUSAL ? 0 : rows - size; /* else only the last chunk saw every key */
 $ if shape.mla then
     /* The first chunk is a prompt of its own, whose rows are of the one form; from then on all are of
      * the other, to be repeated in single steps. */
-    check(good, "layer in chunks runs");
-    check_layer(again, x, &w, rows, 1, chunk(0, rows), "layer in chunks is near the reference");
+    check(good, "${which} in chunks runs");
+    check_layer(again, x, &w${own_parts}, rows, 1, chunk(0, rows), "${which} in chunks is near the reference");
     hash(again, rows * D_MODEL);
     memcpy(y, again, rows * D_MODEL * sizeof *y);
 $ else
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
-          "layer in chunks has the bits of prefill");
+          "${which} in chunks has the bits of prefill");
 $ end
     good = 1;
     for (i = rows > 4 ? rows - 4 : 0; i < rows; i++)
-        good = good && ${name}_layer(weights.data, cache.data, i, 1, x + i * D_MODEL,
+        good = good && ${name}_${which}(weights.data, cache.data, i, 1, x + i * D_MODEL,
                                ${layer_more}again + i * D_MODEL, scratch.data, NULL) == 0;
     held = ${NAME}_CAUSAL ? 0 : rows - 1;
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
-          "layer in single steps has the bits of ${shape.mla and "chunks" or "prefill"}");
+          "${which} in single steps has the bits of ${shape.mla and "chunks" or "prefill"}");
 
-    check(${name}_layer(weights.data, cache.data, CAPACITY, 1, x, ${layer_more}again, scratch.data, NULL) ==
+    check(${name}_${which}(weights.data, cache.data, CAPACITY, 1, x, ${layer_more}again, scratch.data, NULL) ==
               ${NAME}_ERROR_RANGE,
-          "layer past the capacity is refused");
+          "${which} past the capacity is refused");
 $ if rope_switches then
     if (rows > ${NAME}_ROPE_ORIGINAL)
         check(${name}_cache_reset(cache.data) == 0 &&
-                  ${name}_layer(weights.data, cache.data, 0, rows, x, ${layer_more}again, scratch.data, NULL) ==
+                  ${name}_${which}(weights.data, cache.data, 0, rows, x, ${layer_more}again, scratch.data, NULL) ==
                       ${NAME}_ERROR_RANGE,
               "a long sequence in a cache for short ones is refused");
 $ end
-    check(${name}_layer(weights.data, NULL, 1, 1, x, ${layer_more}again, scratch.data, NULL) ==
+    check(${name}_${which}(weights.data, NULL, 1, 1, x, ${layer_more}again, scratch.data, NULL) ==
               ${NAME}_ERROR_RANGE,
-          "layer without cache at a position past 0 is refused");
+          "${which} without cache at a position past 0 is refused");
 $ end
 
     block_free(weights, "the packed weights are kept within their bytes");
-    block_free(cache, "layer keeps the cache within its bytes");
-    block_free(scratch, "layer stays within its scratch");
-    block_free(shared, "layer with a pool stays within its scratch");
+    block_free(cache, "${which} keeps the cache within its bytes");
+    block_free(scratch, "${which} stays within its scratch");
+    block_free(shared, "${which} with a pool stays within its scratch");
     free_weights(w);
+$   if whole then
+    free_parts(own);
+$   end
     free(x);
     free(y);
     free(again);
 }
+$ end
+$ test_rows("layer")
+$ if block then
+$   test_rows("block")
+$ end
 $ end
 
 /* ---- time ---- */
@@ -1406,6 +1602,9 @@ $ end
     test_errors();
 $ if shape.emit ~= "attention" then
     test_layer();
+$ end
+$ if shape.block then
+    test_block();
 $ end
     printf("%s: %u passed, largest error %.1e, at most %.2f of the bound, bits %016llx\n", isa,
            passed - passed_before, worst_error, root(worst_share), bits);

@@ -25,7 +25,7 @@ static estimate chain(const estimate *x, const float *w, size_t step, size_t cou
 static void reference_latent(const estimate *x, const matrices *w, size_t i${rope_switches and ", size_t n" or ""}, estimate *latent)
 {
     reference_project(x, D_MODEL, w->kv_a_proj, w->kv_a_bias, K_ROW, latent);
-    reference_rmsnorm(latent, KV_RANK, w->kv_a_layernorm);
+    reference_norm(latent, KV_RANK, 0, ${NAME}_MLA_EPS, w->kv_a_layernorm, 0.0, NULL);
     reference_rope(latent + KV_RANK, 1, i${rotated});
 }
 
@@ -36,7 +36,7 @@ static void reference_query(const estimate *x, const matrices *w, size_t i${rope
 $ if shape.mla.q_rank then
     estimate *low = (estimate *)allocate(Q_RANK * sizeof(estimate));
     reference_project(x, D_MODEL, w->q_a_proj, w->q_a_bias, Q_RANK, low);
-    reference_rmsnorm(low, Q_RANK, w->q_a_layernorm);
+    reference_norm(low, Q_RANK, 0, ${NAME}_MLA_EPS, w->q_a_layernorm, 0.0, NULL);
     reference_project(low, Q_RANK, w->q_b_proj, NULL, EXPANDED_Q_ROW, q);
     free(low);
 $ else

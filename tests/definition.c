@@ -5,6 +5,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The same arithmetic with and without hardware for fmaf, only faster with. */
@@ -195,10 +196,8 @@ FAST_FMA void definition_project(const struct kernel *kernel, const float *w, co
         }
 }
 
-static void norm_vector(const struct kernel *kernel, const float *w, const float *bias, float *x,
-                        size_t count) {
-    const struct qk_norm *norm = kernel->qk_norm;
-    const bool fused = is_fused(kernel);
+static void norm_vector(bool fused, const struct norm *norm, const float *w, const float *bias,
+                        float *x, size_t count) {
     for (int pass = 0; norm->layernorm && pass < 2; pass++) {
         float sums[LANES] = {0};
         for (size_t i = 0; i < count; i++)
@@ -225,6 +224,96 @@ void definition_norm(const struct kernel *kernel, const float *w, const float *b
     const size_t dim = kernel->head_dim, width = norm && norm->full ? heads * dim : dim;
     for (size_t first = 0; norm && first < heads * dim; first += width) {
         const size_t own = norm->per_head ? first : 0;
-        norm_vector(kernel, w + own, bias ? bias + own : NULL, x + first, width);
+        const struct norm each = {norm->layernorm, norm->unit_offset, norm->eps};
+        norm_vector(is_fused(kernel), &each, w + own, bias ? bias + own : NULL, x + first, width);
     }
+}
+
+/* ---- blocks ---- */
+
+void definition_block_norm(const struct kernel *kernel, const float *w, const float *bias,
+                           float *x) {
+    norm_vector(is_fused(kernel), &kernel->block->norm, w, bias, x, kernel->d_model);
+}
+
+void definition_residual(const struct kernel *kernel, const float *x, float *a) {
+    const float factor = (float)kernel->block->residual_multiplier;
+    for (size_t i = 0; i < kernel->d_model; i++)
+        a[i] = factor != 1 ? multiply_add(is_fused(kernel), a[i], factor, x[i]) : x[i] + a[i];
+}
+
+/* e^(x + more) */
+static float exp_defined(bool fused, float x, float more) {
+    const float log2_e = (float)LOG2_E;
+    const float shifted = multiply_add(fused, x, log2_e, 0x1.8p23F);
+    const float n = shifted - 0x1.8p23F;
+    float r = multiply_add(fused, n, -0x1.62e4p-1F, x);
+    r = multiply_add(fused, n, -0x1.7f7d1cp-20F, r) + more;
+    float y = 0x1.6a22dep-10F;
+    y = multiply_add(fused, y, r, 0x1.123afcp-7F);
+    y = multiply_add(fused, y, r, 0x1.5558f8p-5F);
+    y = multiply_add(fused, y, r, 0x1.555490p-3F);
+    y = multiply_add(fused, y, r, 0x1.fffffcp-2F);
+    y = multiply_add(fused, y, r, 1);
+    y = multiply_add(fused, y, r, 1);
+    return ldexpf(y, (int)n);
+}
+
+static float horner(bool fused, const float *coefficients, size_t count, float x) {
+    float sum = coefficients[count - 1];
+    for (size_t i = count - 1; i-- > 0;)
+        sum = multiply_add(fused, sum, x, coefficients[i]);
+    return sum;
+}
+
+static float gelu_defined(bool fused, float x) {
+    static const float over[] = {0x1p-1F, 0x1.bd89c2p-2F, 0x1.726d08p-3F, 0x1.465afap-5F,
+                                 0x1.060f0ap-8F};
+    static const float under[] = {
+        1, 0x1.ab0710p0F, 0x1.3152fep0F, 0x1.da59c4p-2F, 0x1.990e94p-4F, 0x1.486fe2p-7F};
+    const float a = fminf(fabsf(x), 13), half = a * -0.5F, square = a * half;
+    const float power = exp_defined(fused, square, multiply_add(fused, a, half, 0 - square));
+    const float tail = horner(fused, over, 5, a) * -a / horner(fused, under, 6, a);
+    return x < -13 ? 0 : multiply_add(fused, tail, power, x < 0 ? 0 : x);
+}
+
+float definition_activation(bool fused, const char *act, float x) {
+    if (isnan(x))
+        return x;
+    if (strcmp(act, "relu") == 0)
+        return x < 0 ? 0 : x;
+    if (strcmp(act, "relu2") == 0)
+        return x < 0 ? 0 : x * x;
+    if (strcmp(act, "gelu") == 0)
+        return gelu_defined(fused, x);
+    const bool silu = strcmp(act, "silu") == 0, quick = strcmp(act, "quick_gelu") == 0;
+    const float most = silu ? 87 : quick ? 51 : 10;
+    const float z = x < -most ? -most : x > most ? most : x;
+    const float factor = silu    ? -1
+                         : quick ? -0x1.b3b646p0F
+                                 : multiply_add(fused, z * z, -0x1.2444f2p-4F, -0x1.988454p0F);
+    const float product = z * factor;
+    float rest = multiply_add(fused, z, factor, 0 - product);
+    if (quick)
+        rest = multiply_add(fused, z, 0x1.78d4fep-26F, rest);
+    return x < -most ? 0 : x / (exp_defined(fused, product, rest) + 1);
+}
+
+void definition_feed_forward(const struct kernel *kernel, const struct block_weights *w,
+                             const float *x, size_t rows, float *y) {
+    const struct block *block = kernel->block;
+    const size_t width = kernel->d_model, size = rows * block->ffn;
+    const bool in_out = kernel->weights_in_out, fused = is_fused(kernel);
+    float *inner = calloc(size + 1, sizeof *inner), *gate = calloc(size + 1, sizeof *gate);
+    if (!inner || !gate)
+        abort();
+    definition_project(kernel, w->w_up, w->b_up, in_out, x, rows, width, block->ffn, inner);
+    if (block->gated)
+        definition_project(kernel, w->w_gate, w->b_gate, in_out, x, rows, width, block->ffn, gate);
+    for (size_t i = 0; i < size; i++)
+        inner[i] = block->gated ? definition_activation(fused, block->act, gate[i]) * inner[i]
+                                : definition_activation(fused, block->act, inner[i]);
+    definition_project(kernel, w->w_down, w->b_down, in_out, inner, rows, block->ffn, width, y);
+    free(inner);
+    free(gate);
 }

@@ -21,4 +21,11 @@ void definition_project(const struct kernel *kernel, const float *w, const float
 void definition_norm(const struct kernel *kernel, const float *w, const float *bias, float *x,
                      size_t heads);
 
+void definition_block_norm(const struct kernel *kernel, const float *w, const float *bias,
+                           float *x);
+void definition_residual(const struct kernel *kernel, const float *x, float *a);
+void definition_feed_forward(const struct kernel *kernel, const struct block_weights *w,
+                             const float *x, size_t rows, float *y);
+float definition_activation(bool fused, const char *act, float x);
+
 #endif

@@ -35,6 +35,15 @@ struct weights {
     const float *wq_a;
 };
 
+/* What a block has besides: field for field what each header declares behind the `attention` of
+ * <name>_block_weights. */
+enum { BLOCK_ARRAYS = 14 };
+struct block_weights { /* what the kernel lacks is NULL */
+    const float *attention_norm, *attention_norm_bias, *attention_post_norm,
+        *attention_post_norm_bias, *ffn_norm, *ffn_norm_bias, *ffn_post_norm, *ffn_post_norm_bias;
+    const float *w_gate, *w_up, *w_down, *b_gate, *b_up, *b_down;
+};
+
 /* What the calls of some kernels take besides, by the names of gen/arguments.lua; a layer takes
  * less, having some of it among its weights. */
 struct extras {
@@ -58,6 +67,22 @@ struct qk_norm {
     double eps;
 };
 
+/* What is known of a norm of some channels. */
+struct norm {
+    bool layernorm, unit_offset;
+    double eps;
+};
+
+/* The block, by the header's macros. */
+struct block {
+    const char *act, *place;
+    bool attention_norm, attention_post_norm, ffn_norm, ffn_post_norm; /* which there are */
+    bool norm_bias, gated, bias;
+    struct norm norm;
+    size_t ffn, weights_bytes;
+    double residual_multiplier;
+};
+
 /* Keys and values from a latent, by the header's macros. head_dim, v_head_dim and kv_heads of such
  * a kernel are those of its attention on the latent, whose values are the first channels of the
  * keys: `v` is NULL, or says that once more. */
@@ -75,6 +100,7 @@ struct kernel {
     double scale, rope_theta, softcap, alibi_bias_max, alibi_scale; /* softcap 0: none */
     const struct scaling *scaling;                                  /* NULL: none */
     const struct qk_norm *qk_norm;                                  /* NULL: none */
+    const struct block *block;                                      /* NULL: none */
     const struct mla *mla;                                          /* NULL: none */
     bool exact, causal, sinks, lse, alibi, has_layer, qkv_bias, o_bias, weights_in_out,
         rope_interleaved;
@@ -100,6 +126,11 @@ struct kernel {
     int (*layer)(const void *weights, void *cache, size_t pos, size_t n, const float *x,
                  const struct extras *extras, float *y, void *scratch,
                  const struct pool *pool); /* NULL without a layer */
+    int (*pack_block_weights)(const struct weights *attention, const struct block_weights *source,
+                              void *weights); /* NULL without a block; no source: both NULL */
+    int (*block_call)(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+                      const struct extras *extras, float *y, void *scratch,
+                      const struct pool *pool); /* NULL without a block */
     const char *(*isa)(void);
     int (*use_isa)(const char *isa);
 };

@@ -84,6 +84,11 @@ size_t layer_work(const struct kernel *kernel, size_t n, size_t rows) {
            n * kernel->source_width * kv_width(kernel) + attention_work(kernel, n, rows);
 }
 
+size_t block_work(const struct kernel *kernel, size_t n, size_t rows) {
+    const size_t matrices = kernel->block->gated ? 3 : 2;
+    return layer_work(kernel, n, rows) + rows * kernel->d_model * matrices * kernel->block->ffn;
+}
+
 /* How many times less the tests compute: emulated kernels are so many times slower. */
 static size_t slowness(void) { return (foreign_count ? 16 : 1) * work_divisor; }
 
@@ -245,6 +250,61 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
     made.source = filled(n * kernel->source_width, (uint32_t)n + 4, 1);
     made.k = filled((n - rows) * kernel->kv_heads * kernel->head_dim, (uint32_t)n + 2, 1);
     made.v = filled((n - rows) * kernel->kv_heads * kernel->v_head_dim, (uint32_t)n + 3, 1);
+    return made;
+}
+
+void block_shapes(const struct kernel *kernel, size_t shapes[BLOCK_ARRAYS][2]) {
+    const struct block *block = kernel->block;
+    const size_t d = kernel->d_model, ffn = block->ffn;
+    const bool norms[] = {block->attention_norm, block->attention_post_norm, block->ffn_norm,
+                          block->ffn_post_norm};
+    const size_t matrices[][2] = {{d, block->gated ? ffn : 0},
+                                  {d, ffn},
+                                  {ffn, d},
+                                  {0, block->gated && block->bias ? ffn : 0},
+                                  {0, block->bias ? ffn : 0},
+                                  {0, block->bias ? d : 0}};
+    memset(shapes, 0, BLOCK_ARRAYS * sizeof *shapes);
+    for (size_t i = 0; i < 8; i++)
+        shapes[i][1] = norms[i / 2] && (i % 2 == 0 || block->norm_bias) ? d : 0;
+    memcpy(shapes + 8, matrices, sizeof matrices);
+}
+
+struct block_weights random_block_weights(const struct kernel *kernel, uint32_t seed) {
+    struct block_weights made = {0};
+    const float **const all = (const float **)&made;
+    size_t shapes[BLOCK_ARRAYS][2];
+    block_shapes(kernel, shapes);
+    for (size_t i = 0; i < BLOCK_ARRAYS; i++) {
+        const size_t inputs = shapes[i][0], count = (inputs ? inputs : 1) * shapes[i][1];
+        if (!count)
+            continue;
+        float *array = make(count, sizeof *array);
+        fill_mixed(array, count, seed + 100 + (uint32_t)i,
+                   inputs                ? sqrtf(3.0F / (float)inputs)
+                   : i < 8 && i % 2 == 0 ? 2
+                                         : 1);
+        all[i] = array;
+    }
+    return made;
+}
+
+void *pack_block(const struct kernel *kernel, const struct weights *weights,
+                 const struct block_weights *block) {
+    void *packed = guard_new(kernel->block->weights_bytes, AT_END);
+    cr_assert_eq(kernel->pack_block_weights(weights, block, packed), OK, "%s: pack_block_weights",
+                 kernel->name);
+    guard_freeze(packed);
+    return packed;
+}
+
+struct problem block_problem(const struct kernel *kernel, size_t n, size_t rows,
+                             const struct weights *weights, const struct block_weights *block,
+                             const void *packed) {
+    struct problem made = layer_problem(kernel, n, rows, weights, packed);
+    made.whole = true;
+    made.block_weights = *block;
+    made.checked = checkable(kernel, rows, block_work(kernel, n, 1));
     return made;
 }
 
@@ -461,9 +521,10 @@ void run_layer(const struct problem *problem, const struct way *way, float *y) {
         const size_t end = smaller(i + chunk, problem->rows), inner = guard_mark();
         float *x = input(way, problem->x + i * width, (end - i) * width, way->in_place);
         float *result = output(way, x, (end - i) * width);
-        expect_ok(problem, way, "layer",
-                  kernel->layer(problem->packed, cache, before + i, end - i, x, &problem->extras,
-                                result, scratch_memory, given));
+        expect_ok(problem, way, problem->whole ? "block" : "layer",
+                  (problem->whole ? kernel->block_call : kernel->layer)(
+                      problem->packed, cache, before + i, end - i, x, &problem->extras, result,
+                      scratch_memory, given));
         memcpy(y + i * width, result, (end - i) * width * sizeof *y);
         guard_release(inner);
     }
@@ -540,6 +601,11 @@ void attention_bits(const struct problem *problem, float *out) {
 
 #define NAME plain_layer_reference
 #define LAYER static
+#define CORE layer_reference_core
+#define AROUND layer_reference_around
+#define BLOCK_NORM reference_block_norm
+#define RESIDUAL reference_residual
+#define FEED_FORWARD reference_feed_forward
 #define NUMBER struct bounded
 #define LOAD reference_load
 #define PROJECT reference_project
@@ -570,6 +636,11 @@ static void no_rope(const struct kernel *kernel, float *x, size_t heads, size_t 
 }
 
 #define NAME layer_bits
+#define CORE layer_bits_core
+#define AROUND layer_bits_around
+#define BLOCK_NORM definition_block_norm
+#define RESIDUAL definition_residual
+#define FEED_FORWARD definition_feed_forward
 #define LAYER
 #define NUMBER float
 #define LOAD copy

@@ -37,6 +37,8 @@ struct problem {
     float *x;
     float *source; /* of cross attention, [n][source_width]: all keys and values are made of it */
     struct weights weights;
+    bool whole; /* the block, not the layer alone */
+    struct block_weights block_weights;
     const void *packed;
 };
 
@@ -52,6 +54,7 @@ size_t longest(const struct kernel *kernel);
 /* Multiply-adds of a problem. */
 size_t attention_work(const struct kernel *kernel, size_t n, size_t rows);
 size_t layer_work(const struct kernel *kernel, size_t n, size_t rows);
+size_t block_work(const struct kernel *kernel, size_t n, size_t rows);
 
 /* How many of n rows to compute where one takes `each` multiply-adds: as many as are cheap, or
  * `least` as far as that is bearable. All if the kernel is exact and n its capacity. */
@@ -72,6 +75,10 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
                                  enum kind kind);
 struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
                              const struct weights *weights, const void *packed);
+/* `packed` as of pack_block. */
+struct problem block_problem(const struct kernel *kernel, size_t n, size_t rows,
+                             const struct weights *weights, const struct block_weights *block,
+                             const void *packed);
 
 /* Weights of the norm of q or k, which has so many heads. */
 size_t norm_size(const struct kernel *kernel, size_t heads);
@@ -92,6 +99,12 @@ float *random_sinks(const struct kernel *kernel);
 float *at(const struct kernel *kernel, const float *matrix, size_t input, size_t inputs,
           size_t output, size_t outputs);
 void *pack(const struct kernel *kernel, const struct weights *weights);
+/* The same for a block. The shape of each array of struct block_weights, in its order: inputs (0: a
+ * vector) and outputs; 0 outputs: the kernel has none. */
+void block_shapes(const struct kernel *kernel, size_t shapes[BLOCK_ARRAYS][2]);
+struct block_weights random_block_weights(const struct kernel *kernel, uint32_t seed);
+void *pack_block(const struct kernel *kernel, const struct weights *weights,
+                 const struct block_weights *block);
 
 /* One way to compute a problem. The bits that come out must not depend on it. */
 struct way {
@@ -112,7 +125,8 @@ extern const struct way DIRECT, CACHED;
 bool attention_fits(const struct problem *problem, const struct way *way);
 bool layer_fits(const struct problem *problem, const struct way *way);
 
-/* Results for all rows: [rows][heads][v_head_dim], [rows][d_model]. Every buffer is exact-sized
+/* Results for all rows: [rows][heads][v_head_dim], [rows][d_model]; run_layer runs the block if the
+ * problem is a whole one. Every buffer is exact-sized
  * against a guard page; a status other than 0 ends the test. */
 void attend(const struct problem *problem, const struct way *way, float *out);
 void run_layer(const struct problem *problem, const struct way *way, float *y);

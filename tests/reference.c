@@ -285,8 +285,8 @@ static struct bounded norm_sum(const struct bounded *x, size_t count, bool squar
     return sum;
 }
 
-static void norm_vector(const struct qk_norm *norm, const float *w, const float *bias,
-                        double product, struct bounded *x, size_t count) {
+static void norm_vector(const struct norm *norm, const float *w, const float *bias, double product,
+                        struct bounded *x, size_t count) {
     const double n = (double)count;
     /* The kernel takes off the mean twice: the error of the first one, whatever its size, is part
      * of the second. */
@@ -323,14 +323,94 @@ void reference_norm(const struct kernel *kernel, const float *w, const float *bi
     const size_t dim = kernel->head_dim, width = norm && norm->full ? heads * dim : dim;
     for (size_t first = 0; norm && first < heads * dim; first += width) {
         const size_t own = norm->per_head ? first : 0;
-        norm_vector(norm, w + own, bias ? bias + own : NULL, product_error(kernel), x + first,
+        const struct norm each = {norm->layernorm, norm->unit_offset, norm->eps};
+        norm_vector(&each, w + own, bias ? bias + own : NULL, product_error(kernel), x + first,
                     width);
     }
 }
 
+void reference_block_norm(const struct kernel *kernel, const float *w, const float *bias,
+                          struct bounded *x) {
+    norm_vector(&kernel->block->norm, w, bias, product_error(kernel), x, kernel->d_model);
+}
+
+void reference_residual(const struct kernel *kernel, const struct bounded *x, struct bounded *a) {
+    const double factor = kernel->block->residual_multiplier;
+    const struct bounded multiplier = {factor, square(U * factor)};
+    for (size_t i = 0; i < kernel->d_model; i++) {
+        struct bounded sum = x[i];
+        if (factor != 1)
+            chain(product_error(kernel), &sum, multiplier, a[i]);
+        else
+            sum = rounded(sum.value + a[i].value, sum.squares + a[i].squares, 1);
+        a[i] = sum;
+    }
+}
+
+struct bounded reference_activation(const struct kernel *kernel, const char *act,
+                                    struct bounded x) {
+    /* The largest relative error of each in U, measured over the floats, and what the rounding of
+     * the exponent makes of it: so much of the exponent, whose size grows where x falls. */
+    const double apart = product_error(kernel) / U, v = x.value;
+    double y, slope, own, share, exponent;
+    if (strcmp(act, "relu") == 0 || strcmp(act, "relu2") == 0) {
+        const bool squared = act[4] != 0;
+        const double positive = fmax(v, 0);
+        y = squared ? square(positive) : positive;
+        slope = v < 0 ? 0 : squared ? 2 * v : 1;
+        return rounded(y, square(slope) * x.squares, squared);
+    }
+    if (strcmp(act, "gelu") == 0) {
+        const double tail = erfc(-v / sqrt(2)) / 2;
+        y = v * tail;
+        slope = tail + v * exp(-v * v / 2) / sqrt(8 * atan(1));
+        own = 5.3;
+        share = apart;
+        exponent = v < 0 ? v * v / 2 : 1;
+    } else {
+        const bool tanh = strcmp(act, "gelu_tanh") == 0, quick = strcmp(act, "quick_gelu") == 0;
+        const double c = sqrt(2 / atan(1)); /* 2 sqrt(2 / pi) */
+        exponent = tanh ? c * (v + 0.044715 * v * v * v) : quick ? 1.702 * v : v;
+        const double steep = tanh ? c * (1 + 3 * 0.044715 * v * v) : quick ? 1.702 : 1;
+        const double gate = 1 / (1 + exp(-exponent));
+        y = v * gate;
+        slope = gate + v * steep * gate * (1 - gate);
+        own = 2.5;
+        share = tanh ? 1.8 + apart : quick ? apart : 0;
+        exponent *= 1 - gate;
+    }
+    const double relative = own + share * fabs(exponent);
+    /* below the least argument that is computed, y counts as 0 */
+    return (struct bounded){y, square(slope) * x.squares + square(U * relative * y) +
+                                   square(0x1p-119)};
+}
+
+void reference_feed_forward(const struct kernel *kernel, const struct block_weights *w,
+                            const struct bounded *x, size_t rows, struct bounded *y) {
+    const struct block *block = kernel->block;
+    const size_t width = kernel->d_model, size = rows * block->ffn;
+    const bool in_out = kernel->weights_in_out;
+    struct bounded *inner = make(size, sizeof *inner), *gate = make(size, sizeof *gate);
+    reference_project(kernel, w->w_up, w->b_up, in_out, x, rows, width, block->ffn, inner);
+    if (block->gated)
+        reference_project(kernel, w->w_gate, w->b_gate, in_out, x, rows, width, block->ffn, gate);
+    for (size_t i = 0; i < size; i++) {
+        if (!block->gated) {
+            inner[i] = reference_activation(kernel, block->act, inner[i]);
+            continue;
+        }
+        struct bounded product = {0, 0};
+        chain(0, &product, reference_activation(kernel, block->act, gate[i]), inner[i]);
+        inner[i] = product;
+    }
+    reference_project(kernel, w->w_down, w->b_down, in_out, inner, rows, block->ffn, width, y);
+    free(inner);
+    free(gate);
+}
+
 void reference_rmsnorm(const struct kernel *kernel, const float *w, double eps, struct bounded *x,
                        size_t count) {
-    const struct qk_norm norm = {.eps = eps};
+    const struct norm norm = {.eps = eps};
     norm_vector(&norm, w, NULL, product_error(kernel), x, count);
 }
 

@@ -45,6 +45,17 @@ void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads
 void reference_norm(const struct kernel *kernel, const float *w, const float *bias,
                     struct bounded *x, size_t heads);
 
+/* Of a block: the norm of a row [d_model] in place; a = x + multiplier a, of rows [d_model]; the
+ * feed-forward of x [rows][d_model], y likewise. */
+void reference_block_norm(const struct kernel *kernel, const float *w, const float *bias,
+                          struct bounded *x);
+void reference_residual(const struct kernel *kernel, const struct bounded *x, struct bounded *a);
+void reference_feed_forward(const struct kernel *kernel, const struct block_weights *w,
+                            const struct bounded *x, size_t rows, struct bounded *y);
+
+/* The activation `act` of one number. */
+struct bounded reference_activation(const struct kernel *kernel, const char *act, struct bounded x);
+
 /* RMSNorm of `count` numbers in place. */
 void reference_rmsnorm(const struct kernel *kernel, const float *w, double eps, struct bounded *x,
                        size_t count);

@@ -381,37 +381,69 @@ static int merge(float *out, float *lse, const float *other, const float *other_
     return status;
 }
 
-static int pack_weights(const struct weights *source, void *weights) {
-    static const struct weights none;
-    const float *const *arrays = (const float *const *)(source ? source : &none);
+/* The arrays of a layer's weights, as pointers' texts. */
+static void weights_pointers(const struct weights *given, uint64_t pointers[ARRAYS]) {
+    const float *const *arrays = (const float *const *)given;
     struct array_size sizes[ARRAYS];
-    uint64_t pointers[ARRAYS + 1];
     weight_sizes(&described, sizes);
-    pthread_mutex_lock(&turn);
     for (size_t i = 0; i < ARRAYS; i++)
         pointers[i] = pointer(FLOATS, arrays[i], sizes[i].count * sizeof(float), true);
-    pointers[ARRAYS] = pointer(MEMORY, weights, described.weights_bytes, false);
+}
+
+static int pack_weights(const struct weights *source, void *weights) {
+    static const struct weights none;
+    uint64_t pointers[ARRAYS];
+    pthread_mutex_lock(&turn);
+    weights_pointers(source ? source : &none, pointers);
+    const uint64_t packed = pointer(MEMORY, weights, described.weights_bytes, false);
     put_buffers(PACK_WEIGHTS);
     put_numbers(pointers, ARRAYS);
     put_number(to, source != NULL);
-    put_number(to, pointers[ARRAYS]);
+    put_number(to, packed);
     const int status = get_status();
     pthread_mutex_unlock(&turn);
     return status;
 }
 
-static int layer(const void *weights, void *cache, size_t pos, size_t n, const float *x,
-                 const struct extras *extras, float *y, void *scratch, const struct pool *pool) {
+static int pack_block_weights(const struct weights *attention, const struct block_weights *source,
+                              void *weights) {
+    static const struct weights none;
+    static const struct block_weights no_block;
+    const struct block_weights *given = source ? source : &no_block;
+    const float *(*const all)[BLOCK_ARRAYS] = (const float *(*)[BLOCK_ARRAYS])given;
+    uint64_t pointers[ARRAYS + BLOCK_ARRAYS];
+    size_t shapes[BLOCK_ARRAYS][2];
+    pthread_mutex_lock(&turn);
+    block_shapes(&described, shapes);
+    weights_pointers(attention ? attention : &none, pointers);
+    for (size_t i = 0; i < BLOCK_ARRAYS; i++)
+        pointers[ARRAYS + i] =
+            pointer(FLOATS, (*all)[i],
+                    (shapes[i][0] ? shapes[i][0] : 1) * shapes[i][1] * sizeof(float), true);
+    const uint64_t packed = pointer(MEMORY, weights, described.block->weights_bytes, false);
+    put_buffers(PACK_BLOCK_WEIGHTS);
+    put_numbers(pointers, ARRAYS + BLOCK_ARRAYS);
+    put_number(to, source != NULL);
+    put_number(to, packed);
+    const int status = get_status();
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
+static int call_layer(enum request request, const void *weights, void *cache, size_t pos, size_t n,
+                      const float *x, const struct extras *extras, float *y, void *scratch,
+                      const struct pool *pool) {
+    const size_t whole = described.block ? described.block->weights_bytes : 0;
     const size_t threads = threads_of(pool);
     const size_t bytes = cache ? cache_scratch_bytes(threads) : scratch_bytes(threads);
     pthread_mutex_lock(&turn);
     const uint64_t pointers[] = {
-        pointer(MEMORY, weights, described.weights_bytes, true),
+        pointer(MEMORY, weights, request == LAYER ? described.weights_bytes : whole, true),
         pointer(MEMORY, cache, described.cache_bytes, false), rows(x, n, described.d_model, true),
         rows(y, n, described.d_model, false), pointer(SCRATCH, scratch, bytes, false)};
     uint64_t others[EXTRAS];
     name_extras(extras, n, others);
-    put_buffers(LAYER);
+    put_buffers(request);
     put_numbers(pointers, 2);
     put_number(to, pos);
     put_number(to, n);
@@ -441,6 +473,17 @@ static int source(const void *weights, void *cache, size_t pos, size_t n, const 
     const int status = get_status();
     pthread_mutex_unlock(&turn);
     return status;
+}
+
+static int layer(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+                 const struct extras *extras, float *y, void *scratch, const struct pool *pool) {
+    return call_layer(LAYER, weights, cache, pos, n, x, extras, y, scratch, pool);
+}
+
+static int block_call(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+                      const struct extras *extras, float *y, void *scratch,
+                      const struct pool *pool) {
+    return call_layer(BLOCK_CALL, weights, cache, pos, n, x, extras, y, scratch, pool);
 }
 
 static const char *isa(void) {
@@ -540,6 +583,9 @@ static void take_numbers(const struct kernel *twin) {
     described.rope_offset = twin->rope_offset;
     described.scaling = twin->scaling;
     described.qk_norm = twin->qk_norm;
+    described.block = twin->block;
+    described.pack_block_weights = twin->block ? pack_block_weights : NULL;
+    described.block_call = twin->block ? block_call : NULL;
     described.mla = twin->mla;
     described.cache_reset_long = twin->cache_reset_long ? cache_reset_long : NULL;
 }

@@ -54,6 +54,7 @@ const char *cpu_lacks(const char *isa) {
 /* ---- parameters ---- */
 
 bool has_layer(const struct kernel *kernel) { return kernel->has_layer; }
+bool has_block(const struct kernel *kernel) { return kernel->block != NULL; }
 bool has_rope(const struct kernel *kernel) { return kernel->has_layer && kernel->rotary_dim; }
 bool has_bare_rope(const struct kernel *kernel) {
     return has_rope(kernel) && !kernel->qk_norm && !kernel->mla;

@@ -28,6 +28,7 @@ struct criterion_test_params each_kernel(bool (*applies)(const struct kernel *ke
 void end_of_test(void);
 
 bool has_layer(const struct kernel *kernel);
+bool has_block(const struct kernel *kernel);
 bool has_rope(const struct kernel *kernel);
 bool has_bare_rope(const struct kernel *kernel); /* without a norm, of whole heads */
 bool switches(const struct kernel *kernel);

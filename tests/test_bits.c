@@ -50,26 +50,33 @@ static void expected_layer(const struct problem *problem, const struct target *t
     struct problem again = *problem;
     again.kernel = native(target->kernel, is_fused(kernel));
     cr_assert(again.kernel, "%s: no other instruction set has its bits", label(kernel));
-    if (again.kernel != kernel)
+    if (again.kernel != kernel && problem->whole)
+        again.packed = pack_block(again.kernel, &problem->weights, &problem->block_weights);
+    else if (again.kernel != kernel)
         again.packed = pack(again.kernel, &problem->weights);
     run_layer(&again, &way, y);
     selected(target);
     memcpy(want, y + size - checked, checked * sizeof *want);
 }
 
-EACH(target, bits, layer, has_layer) {
+static void same_bits(const struct target *target, bool whole) {
     const struct kernel *kernel = selected(target);
     const struct weights weights = random_weights(kernel, 2);
-    const void *packed = pack(kernel, &weights);
+    const struct block_weights block =
+        whole ? random_block_weights(kernel, 2) : (struct block_weights){0};
+    const void *packed = whole ? pack_block(kernel, &weights, &block) : pack(kernel, &weights);
+    size_t (*const work)(const struct kernel *, size_t, size_t) = whole ? block_work : layer_work;
     struct budget budget = FULL;
     size_t list[EDGES];
     const size_t count = edges(kernel, list);
     for (size_t i = 0; i < count; i++) {
-        const size_t n = list[i], each = layer_work(kernel, n, 1);
+        const size_t n = list[i], each = work(kernel, n, 1);
         const size_t rows = some_rows(kernel, n, each, LEAST_ROWS);
         if (!spend(&budget, rows * each) && i)
             continue; /* for what is expected */
-        const struct problem problem = layer_problem(kernel, n, rows, &weights, packed);
+        const struct problem problem =
+            whole ? block_problem(kernel, n, rows, &weights, &block, packed)
+                  : layer_problem(kernel, n, rows, &weights, packed);
         const size_t size = layer_size(&problem, rows);
         const size_t checked = layer_size(&problem, problem.checked);
         float *y = make(size, sizeof *y), *want = make(checked, sizeof *want);
@@ -89,6 +96,9 @@ EACH(target, bits, layer, has_layer) {
         }
     }
 }
+
+EACH(target, bits, layer, has_layer) { same_bits(target, false); }
+EACH(target, bits, block, has_block) { same_bits(target, true); }
 
 /* Several threads at once, each with memory of its own. */
 struct caller {

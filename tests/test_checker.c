@@ -209,32 +209,128 @@ EACH(kernel, checker, attention_faults, NULL) {
     }
 }
 
+/* A block of which one fact is wrong; NULL if the kernel has none. */
+static struct block *other_block(struct fault *fault) {
+    static struct block block;
+    if (!fault->kernel.block)
+        return NULL;
+    block = *fault->kernel.block;
+    fault->kernel.block = &block;
+    return &block;
+}
+
+static bool other_type_of_block_norm(struct fault *fault) {
+    struct block *block = other_block(fault);
+    block->norm.layernorm = !block->norm.layernorm;
+    return true;
+}
+
+static bool other_block_unit_offset(struct fault *fault) {
+    struct block *block = other_block(fault);
+    block->norm.unit_offset = !block->norm.unit_offset;
+    return true;
+}
+
+static bool other_block_eps(struct fault *fault) {
+    struct block *block = other_block(fault);
+    block->norm.eps += 1e-2;
+    return true;
+}
+
+static bool norms_elsewhere(struct fault *fault) {
+    struct block *block = other_block(fault);
+    const char *place = block->place;
+    block->place = strcmp(place, "post") == 0 ? "res_post" : "post";
+    return strcmp(place, "pre") != 0; /* which has none after a part */
+}
+
+static bool other_activation(struct fault *fault) {
+    static const char *const others[][2] = {{"gelu", "gelu_tanh"},  {"gelu_tanh", "quick_gelu"},
+                                            {"quick_gelu", "silu"}, {"silu", "quick_gelu"},
+                                            {"relu", "relu2"},      {"relu2", "relu"}};
+    struct block *block = other_block(fault);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(fault->problem.kernel->block->act, others[i][0]) == 0)
+            block->act = others[i][1];
+    return true;
+}
+
+static bool gate_and_up_swapped(struct fault *fault) {
+    struct block_weights *w = &fault->problem.block_weights;
+    const float *gate = w->w_gate;
+    w->w_gate = w->w_up;
+    w->w_up = gate;
+    return gate != NULL;
+}
+
+static bool no_feed_forward_bias(struct fault *fault) {
+    const bool applies = fault->problem.block_weights.b_down != NULL;
+    fault->problem.block_weights.b_down = NULL;
+    return applies;
+}
+
+static bool no_multiplier(struct fault *fault) {
+    struct block *block = other_block(fault);
+    const bool applies = block->residual_multiplier != 1;
+    block->residual_multiplier = 1;
+    return applies;
+}
+
+struct layer_fault {
+    const char *name;
+    bool (*spoil)(struct fault *fault);
+};
+
+/* A result with each fault that applies must be refused. */
+static void expect_all_caught(const struct problem *problem, const struct layer_fault *faults,
+                              size_t count) {
+    const struct kernel *kernel = problem->kernel;
+    const size_t size = layer_size(problem, problem->rows);
+    struct bounded *want = make(size, sizeof *want), *bad = make(size, sizeof *bad);
+    layer_reference(problem, 0, want);
+    for (size_t i = 0; i < count; i++) {
+        struct fault fault = {*kernel, *problem, NULL};
+        if (!faults[i].spoil(&fault))
+            continue;
+        fault.problem.kernel = &fault.kernel;
+        layer_reference(&fault.problem, 0, bad);
+        expect_caught(faults[i].name, problem, bad, want, size);
+    }
+}
+
 EACH(kernel, checker, layer_faults, has_layer) {
-    static const struct {
-        const char *name;
-        bool (*spoil)(struct fault *fault);
-    } faults[] = {{"the other pairs of channels", other_pairs},
-                  {"twice theta", other_theta},
-                  {"rope without its scaling", unscaled},
-                  {"the other type of norm", other_type_of_norm},
-                  {"a norm's weights off by 1", other_unit_offset},
-                  {"a norm's eps off by 0.001", other_eps},
-                  {"the norm on the other side of rope", other_order_of_norm},
-                  {"weights transposed", transposed},
-                  {"no output bias", no_bias}};
+    static const struct layer_fault faults[] = {
+        {"the other pairs of channels", other_pairs},
+        {"twice theta", other_theta},
+        {"rope without its scaling", unscaled},
+        {"the other type of norm", other_type_of_norm},
+        {"a norm's weights off by 1", other_unit_offset},
+        {"a norm's eps off by 0.001", other_eps},
+        {"the norm on the other side of rope", other_order_of_norm},
+        {"weights transposed", transposed},
+        {"no output bias", no_bias}};
     const struct kernel *kernel = kernels[target->kernel];
     const size_t n = longest(kernel) < 20 ? longest(kernel) : 20, rows = n < 2 ? n : 2;
     const struct weights weights = random_weights(kernel, 11);
     const struct problem problem = layer_problem(kernel, n, rows, &weights, NULL);
-    const size_t size = layer_size(&problem, rows);
-    struct bounded *want = make(size, sizeof *want), *bad = make(size, sizeof *bad);
-    layer_reference(&problem, 0, want);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        struct fault fault = {*kernel, problem, NULL};
-        fault.problem.kernel = &fault.kernel;
-        if (!faults[i].spoil(&fault))
-            continue;
-        layer_reference(&fault.problem, 0, bad);
-        expect_caught(faults[i].name, &problem, bad, want, size);
-    }
+    expect_all_caught(&problem, faults, sizeof faults / sizeof *faults);
+}
+
+EACH(kernel, checker, block_faults, has_block) {
+    static const struct layer_fault faults[] = {
+        {"the other type of norm", other_type_of_block_norm},
+        {"a norm's weights off by 1", other_block_unit_offset},
+        {"a norm's eps off by 0.01", other_block_eps},
+        {"the norms at another place", norms_elsewhere},
+        {"another activation", other_activation},
+        {"gate and up swapped", gate_and_up_swapped},
+        {"no bias of the feed-forward", no_feed_forward_bias},
+        {"no residual multiplier", no_multiplier},
+        {"weights transposed", transposed}};
+    const struct kernel *kernel = kernels[target->kernel];
+    const size_t n = kernel->capacity < 20 ? kernel->capacity : 20, rows = n < 2 ? n : 2;
+    const struct weights weights = random_weights(kernel, 12);
+    const struct block_weights block = random_block_weights(kernel, 12);
+    const struct problem problem = block_problem(kernel, n, rows, &weights, &block, NULL);
+    expect_all_caught(&problem, faults, sizeof faults / sizeof *faults);
 }

@@ -41,17 +41,42 @@ static int layer(const struct kernel *kernel, const struct call *c) {
     return kernel->layer(c->weights, c->cache, c->pos, c->n, c->x, &c->extras, c->out, c->scratch,
                          c->pool);
 }
+static int block(const struct kernel *kernel, const struct call *c) {
+    return kernel->block_call(c->weights, c->cache, c->pos, c->n, c->x, &c->extras, c->out,
+                              c->scratch, c->pool);
+}
 
 /* From APPEND to LAYER: those that need a cache. */
-enum function { ATTENTION, LAYER_ALONE, APPEND, CACHE_ATTENTION, LAYER, RESET, FUNCTIONS };
+enum function {
+    ATTENTION,
+    LAYER_ALONE,
+    BLOCK_ALONE,
+    APPEND,
+    CACHE_ATTENTION,
+    BLOCK,
+    LAYER,
+    RESET,
+    FUNCTIONS
+};
 static const struct {
     const char *name;
     int (*run)(const struct kernel *kernel, const struct call *call);
-    bool of_layer;
-} functions[FUNCTIONS] = {
-    {"attention", attention, false},     {"layer without a cache", layer, true},
-    {"cache_append", append, false},     {"cache_attention", cache_attention, false},
-    {"layer with a cache", layer, true}, {"cache_reset", reset, false}};
+    bool of_layer, of_block;
+} functions[FUNCTIONS] = {{"attention", attention, false, false},
+                          {"layer without a cache", layer, true, false},
+                          {"block without a cache", block, true, true},
+                          {"cache_append", append, false, false},
+                          {"cache_attention", cache_attention, false, false},
+                          {"block with a cache", block, true, true},
+                          {"layer with a cache", layer, true, false},
+                          {"cache_reset", reset, false, false}};
+
+/* Whether the kernel lacks a function. */
+static bool lacks(const struct kernel *kernel, enum function function) {
+    return (functions[function].of_layer && !kernel->has_layer) ||
+           (function == LAYER_ALONE && kernel->source_width) || /* it has no other keys */
+           (functions[function].of_block && !kernel->block);
+}
 
 /* A cache that holds some positions, and for each function a call that is right. */
 struct scene {
@@ -84,6 +109,11 @@ static void set_scene(struct scene *scene, const struct kernel *kernel) {
         call.x = make(n * kernel->d_model, sizeof(float));
         call.weights = pack(kernel, &weights);
     }
+    if (kernel->block) { /* the layer takes them, too */
+        const struct weights weights = zero_weights(kernel);
+        const struct block_weights own = random_block_weights(kernel, 3);
+        call.weights = pack_block(kernel, &weights, &own);
+    }
     scene->kernel = kernel;
     scene->pool = reversed_pool(2);
     const size_t capacity = key_capacity(kernel);
@@ -92,17 +122,12 @@ static void set_scene(struct scene *scene, const struct kernel *kernel) {
     for (enum function i = 0; i < FUNCTIONS; i++)
         scene->right[i] = call;
     scene->right[LAYER_ALONE].cache = NULL;
+    scene->right[BLOCK_ALONE].cache = NULL;
     for (enum function i = APPEND; i <= LAYER; i++) {
         scene->right[i].n = 1;
         scene->right[i].pos = i == CACHE_ATTENTION ? 0 : scene->next;
     }
     refill(scene);
-}
-
-/* Cross attention has no layer without a cache. */
-static bool has_function(const struct kernel *kernel, enum function function) {
-    return !functions[function].of_layer ||
-           (kernel->has_layer && !(function == LAYER_ALONE && kernel->source_width));
 }
 
 /* Whether queries must stand where the cache holds a key. */
@@ -115,7 +140,7 @@ static void refused(const struct scene *scene, enum function function, const str
                     int status, const char *why) {
     const struct call *right = &scene->right[ATTENTION];
     const void *frozen[] = {right->out, right->scratch, right->cache, call->cache};
-    if (!has_function(scene->kernel, function))
+    if (lacks(scene->kernel, function))
         return;
     for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++)
         guard_freeze(frozen[i]);
@@ -129,11 +154,12 @@ static void refused(const struct scene *scene, enum function function, const str
 static void accepted(const struct scene *scene, enum function function, const struct call *call,
                      const char *what) {
     const struct kernel *kernel = scene->kernel;
-    if (!has_function(kernel, function))
+    if (lacks(kernel, function))
         return;
     /* Long sequences that must be exact are computed elsewhere. */
-    const size_t work = function == LAYER_ALONE ? layer_work(kernel, call->n, call->n)
-                                                : attention_work(kernel, call->n_kv, call->n);
+    const size_t work = function == LAYER_ALONE   ? layer_work(kernel, call->n, call->n)
+                        : function == BLOCK_ALONE ? block_work(kernel, call->n, call->n)
+                                                  : attention_work(kernel, call->n_kv, call->n);
     if (cost(kernel, work) > FULL.left / 2)
         return;
     const int got = functions[function].run(kernel, call);
@@ -230,6 +256,7 @@ EACH(target, contract, ranges, NULL) {
         BAD(ATTENTION, ERROR_RANGE, n, capacity - 1);
         BAD(ATTENTION, ERROR_RANGE, n_kv, capacity - 1);
         BAD(LAYER_ALONE, ERROR_RANGE, n, capacity - 1);
+        BAD(BLOCK_ALONE, ERROR_RANGE, n, capacity - 1);
     }
     if (bound_to_keys(scene.kernel))
         BAD(CACHE_ATTENTION, ERROR_RANGE, n, held + 1);
@@ -283,6 +310,7 @@ EACH(target, contract, full_cache, NULL) {
     refused(&scene, APPEND, &more, ERROR_RANGE, "full");
     if (!scene.kernel->source_width)
         refused(&scene, LAYER, &more, ERROR_RANGE, "full");
+    refused(&scene, BLOCK, &more, ERROR_RANGE, "full");
     more.n = 0;
     accepted(&scene, APPEND, &more, "none, at the end");
     struct call last = scene.right[CACHE_ATTENTION];
@@ -326,11 +354,13 @@ EACH(target, contract, foreign_memory, NULL) {
     const struct kernel *other = stranger(target->kernel);
     const size_t own = kernel->cache_bytes, others = other->cache_bytes;
     void *cache = guard_new(own > others ? own : others, AT_START);
-    void *weights = guard_new(kernel->weights_bytes, AT_START);
+    const size_t weights_bytes =
+        kernel->block ? kernel->block->weights_bytes : kernel->weights_bytes;
+    void *weights = guard_new(weights_bytes, AT_START);
     for (size_t b = 0; b <= sizeof bytes / sizeof *bytes; b++) {
         if (b < sizeof bytes / sizeof *bytes) {
             memset(cache, bytes[b], own < 4096 ? own : 4096);
-            memset(weights, bytes[b], kernel->weights_bytes < 4096 ? kernel->weights_bytes : 4096);
+            memset(weights, bytes[b], weights_bytes < 4096 ? weights_bytes : 4096);
         } else if (other != kernels[target->kernel]) {
             cr_assert_eq(other->cache_reset(cache), OK);
         }
@@ -338,6 +368,8 @@ EACH(target, contract, foreign_memory, NULL) {
             BAD(i, ERROR_CACHE, cache, cache);
         BAD(LAYER, ERROR_WEIGHTS, weights, weights);
         BAD(LAYER_ALONE, ERROR_WEIGHTS, weights, weights);
+        BAD(BLOCK, ERROR_WEIGHTS, weights, weights);
+        BAD(BLOCK_ALONE, ERROR_WEIGHTS, weights, weights);
     }
 }
 
@@ -358,6 +390,43 @@ EACH(target, contract, pack_weights, has_layer) {
         cr_assert_eq(kernel->pack_weights(&bad, packed), ERROR_NULL, "%s: weights %zu NULL",
                      label(kernel), i);
     }
+}
+
+EACH(target, contract, pack_block_weights, has_block) {
+    const struct kernel *kernel = selected(target);
+    const struct weights attention = zero_weights(kernel);
+    const struct block_weights right = random_block_weights(kernel, 4);
+    char *packed = guard_new(kernel->block->weights_bytes, AT_END);
+    guard_freeze(packed);
+    cr_assert_eq(kernel->pack_block_weights(NULL, NULL, packed), ERROR_NULL);
+    cr_assert_eq(kernel->pack_block_weights(&attention, &right, NULL), ERROR_NULL);
+    cr_assert_eq(kernel->pack_block_weights(&attention, &right, packed + 4), ERROR_ALIGN);
+    for (size_t i = 0; i < BLOCK_ARRAYS; i++) {
+        struct block_weights bad = right;
+        if (!((const float **)&bad)[i])
+            continue; /* one that this kernel has not */
+        ((const float **)&bad)[i] = NULL;
+        cr_assert_eq(kernel->pack_block_weights(&attention, &bad, packed), ERROR_NULL,
+                     "%s: block weights %zu NULL", label(kernel), i);
+    }
+    struct weights bad = attention;
+    bad.wo = NULL;
+    cr_assert_eq(kernel->pack_block_weights(&bad, &right, packed), ERROR_NULL);
+}
+
+/* A layer's packed weights are not a block's, though they may lie where a block's have lain; a
+ * block's are a layer's. */
+EACH(target, contract, weights_of_layer_and_block, has_block) {
+    struct scene scene;
+    set_scene(&scene, selected(target));
+    const struct kernel *kernel = scene.kernel;
+    const struct weights weights = zero_weights(kernel);
+    void *memory = guard_new(kernel->block->weights_bytes, AT_END);
+    memset(memory, 0, kernel->block->weights_bytes);
+    cr_assert_eq(kernel->pack_weights(&weights, memory), OK);
+    BAD(BLOCK, ERROR_WEIGHTS, weights, memory);
+    scene.right[LAYER].weights = memory;
+    accepted(&scene, LAYER, &scene.right[LAYER], "weights of the layer");
 }
 
 /* ---- memory, environment ---- */
@@ -459,13 +528,20 @@ EACH(kernel, contract, sizes, NULL) {
     weight_sizes(kernel, sizes);
     for (size_t i = 0; i < ARRAYS; i++)
         parameters += sizes[i].count;
+    if (kernel->block) {
+        size_t shapes[BLOCK_ARRAYS][2];
+        block_shapes(kernel, shapes);
+        for (size_t i = 0; i < BLOCK_ARRAYS; i++)
+            parameters += (shapes[i][0] ? shapes[i][0] : 1) * shapes[i][1];
+    }
     cr_assert_eq(kernel->parameters, kernel->has_layer ? parameters : 0);
     cr_assert_geq(kernel->cache_bytes, kernel->cache_positions * (k + v) * sizeof(float));
     cr_assert_geq(kernel->kv_bytes_per_token, (k + v) * sizeof(float));
     if (kernel->mla)
         cr_assert_eq(kernel->kv_bytes_per_token, k * sizeof(float));
     if (kernel->has_layer)
-        cr_assert_geq(kernel->weights_bytes, parameters * sizeof(float));
+        cr_assert_geq(kernel->block ? kernel->block->weights_bytes : kernel->weights_bytes,
+                      parameters * sizeof(float));
     for (size_t threads = 0; threads < kernel->max_threads; threads++) {
         cr_assert_eq(kernel->scratch_bytes(threads) % kernel->align, 0);
         cr_assert_leq(kernel->scratch_bytes(threads), kernel->scratch_bytes(threads + 1));

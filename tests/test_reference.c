@@ -53,24 +53,32 @@ Test(reference, alibi_slopes) {
     }
 }
 
-EACH(target, reference, layer, has_layer) {
-    const struct kernel *kernel = selected(target);
+/* The layer, or the block, at the edges within the budget. */
+static void near_reference(const struct kernel *kernel, bool whole) {
     struct budget budget = FULL;
     const struct weights weights = random_weights(kernel, 1);
-    const void *packed = pack(kernel, &weights);
+    const struct block_weights block =
+        whole ? random_block_weights(kernel, 1) : (struct block_weights){0};
+    const void *packed = whole ? pack_block(kernel, &weights, &block) : pack(kernel, &weights);
+    size_t (*const work)(const struct kernel *, size_t, size_t) = whole ? block_work : layer_work;
     size_t list[EDGES];
     const size_t count = edges(kernel, list);
     for (size_t i = 0; i < count; i++) {
-        const size_t n = list[i], rows = some_rows(kernel, n, layer_work(kernel, n, 1), 1);
-        if (!spend(&budget, layer_work(kernel, n, rows)) && i)
+        const size_t n = list[i], rows = some_rows(kernel, n, work(kernel, n, 1), 1);
+        if (!spend(&budget, work(kernel, n, rows)) && i)
             continue;
-        const struct problem problem = layer_problem(kernel, n, rows, &weights, packed);
+        const struct problem problem =
+            whole ? block_problem(kernel, n, rows, &weights, &block, packed)
+                  : layer_problem(kernel, n, rows, &weights, packed);
         const size_t size = layer_size(&problem, rows);
         const size_t checked = layer_size(&problem, problem.checked);
         float *y = make(size, sizeof *y);
         struct bounded *want = make(checked, sizeof *want);
         run_layer(&problem, plain(layer_fits(&problem, &DIRECT)), y);
         layer_reference(&problem, 0, want);
-        expect_bounded(kernel, "layer", n, y + size - checked, want, checked);
+        expect_bounded(kernel, whole ? "block" : "layer", n, y + size - checked, want, checked);
     }
 }
+
+EACH(target, reference, layer, has_layer) { near_reference(selected(target), false); }
+EACH(target, reference, block, has_block) { near_reference(selected(target), true); }

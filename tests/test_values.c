@@ -1,4 +1,5 @@
 /* Where NaN and infinity go, what rows without keys give, and properties that need no reference. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,12 +96,18 @@ EACH(target, values, bad_numbers, NULL) {
 }
 
 /* A NaN in x reaches its own row and all that see its position, and no other. */
-EACH(target, values, bad_row_of_a_layer, has_layer) {
-    const struct kernel *kernel = selected(target);
+static void spread_of_a_row(const struct kernel *kernel, bool whole) {
     const size_t n = longest(kernel) < 20 ? longest(kernel) : 20, width = kernel->d_model;
     const size_t rows = n < 3 ? n : 3, bad = rows / 2;
     const struct weights weights = random_weights(kernel, 6);
-    const struct problem problem = layer_problem(kernel, n, rows, &weights, pack(kernel, &weights));
+    struct problem problem = layer_problem(kernel, n, rows, &weights, NULL);
+    if (whole) {
+        const struct block_weights block = random_block_weights(kernel, 6);
+        problem =
+            block_problem(kernel, n, rows, &weights, &block, pack_block(kernel, &weights, &block));
+    } else {
+        problem.packed = pack(kernel, &weights);
+    }
     float *clean = make(rows * width, sizeof *clean), *y = make(rows * width, sizeof *y);
     run_layer(&problem, &CACHED, clean);
     problem.x[bad * width + width / 2] = NAN;
@@ -114,6 +121,110 @@ EACH(target, values, bad_row_of_a_layer, has_layer) {
             cr_assert(seen ? isnan(y[i]) : same_float(y[i], clean[i]),
                       "%s: NaN in row %zu makes y[%zu][%zu] %g", label(kernel), bad, row,
                       i - row * width, (double)y[i]);
+    }
+}
+
+EACH(target, values, bad_row_of_a_layer, has_layer) { spread_of_a_row(selected(target), false); }
+EACH(target, values, bad_row_of_a_block, has_block) { spread_of_a_row(selected(target), true); }
+
+static bool shows_activations(const struct kernel *kernel) {
+    return kernel->block && (strcmp(kernel->block->place, "pre") == 0 ||
+                             strcmp(kernel->block->place, "parallel") == 0);
+}
+
+/* What the block makes of an x of 0 but for its first channel, with a feed-forward that multiplies
+ * that channel, after its norm, with factors[j], activates the product and adds it to channel j. */
+static void activate(const struct kernel *kernel, const float *factors, size_t count,
+                     float *products, float *y) {
+    const struct block *block = kernel->block;
+    const size_t width = kernel->d_model, n = kernel->exact ? kernel->capacity : 1;
+    const struct weights weights = zero_weights(kernel);
+    struct block_weights own = random_block_weights(kernel, 9);
+    const float **const all = (const float **)&own;
+    size_t shapes[BLOCK_ARRAYS][2];
+    block_shapes(kernel, shapes);
+    for (size_t i = 8; i < BLOCK_ARRAYS; i++)
+        all[i] = make((shapes[i][0] ? shapes[i][0] : 1) * shapes[i][1], sizeof(float));
+    const bool two = block->ffn_norm;
+    const float *norm = two ? own.ffn_norm : own.attention_norm;
+    const float *bias = two ? own.ffn_norm_bias : own.attention_norm_bias;
+    struct problem problem = {.kernel = kernel, .n = n, .rows = n, .whole = true};
+    problem.x = make(n * width, sizeof(float));
+    problem.x[0] = 1;
+    float *in = make(width, sizeof *in), *out = make(n * width, sizeof *out);
+    in[0] = 1;
+    definition_block_norm(kernel, norm, bias, in);
+    for (size_t j = 1; j < count; j++) {
+        products[j] = in[0] * factors[j];
+        *at(kernel, block->gated ? own.w_gate : own.w_up, 0, width, j, block->ffn) = factors[j];
+        if (block->gated)
+            *at(kernel, own.w_up, 0, width, j, block->ffn) = 1;
+        *at(kernel, own.w_down, j, block->ffn, j, width) = 1;
+    }
+    problem.packed = pack_block(kernel, &weights, &own);
+    run_layer(&problem, layer_fits(&problem, &DIRECT) ? &DIRECT : &CACHED, out);
+    for (size_t j = 1; j < count; j++) {
+        const float gated = block->gated ? in[0] : 1;
+        const float want = definition_activation(is_fused(kernel), block->act, products[j]) * gated;
+        cr_assert(!isfinite(products[j]) || isfinite(want));
+        y[j] = want;
+    }
+    for (size_t j = 1; j < count; j++) { /* a number that is not finite spoils the others */
+        bool alone = true;
+        for (size_t k = 1; k < count; k++)
+            alone = alone && (k == j || isfinite(y[k]));
+        float got = out[j], want = (float)block->residual_multiplier * y[j];
+        cr_assert(!alone || same_float(got + 0.0F, want + 0.0F), "%s: %s(%a) gives %a, not %a",
+                  label(kernel), block->act, (double)products[j], (double)got, (double)want);
+    }
+}
+
+/* Activations of numbers of all sizes: to the bit as defined, the definition near the formula, the
+ * error of one number not eight times what the reference says. */
+EACH(target, values, activations, shows_activations) {
+    const struct kernel *kernel = selected(target);
+    const struct block *block = kernel->block;
+    const size_t most = kernel->d_model < block->ffn ? kernel->d_model : block->ffn;
+    const float odd[] = {NAN, INFINITY, -INFINITY};
+    float *factors = make(most, sizeof *factors), *products = make(most, sizeof *products);
+    float *y = make(most, sizeof *y);
+    if (most < 2)
+        return;
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        factors[1] = odd[i];
+        activate(kernel, factors, 2, products, y);
+    }
+    static const float sizes[] = {1e-41F, 1e-20F, 1e-3F, 1, 4, 12, 30, 60, 100, 1e10F, 1e30F};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (strcmp(block->act, "relu2") == 0 && sizes[i] > 1e15F)
+            continue; /* their squares are infinite */
+        const size_t mark = guard_mark();
+        fill_mixed(factors, most, (uint32_t)i, sizes[i]);
+        activate(kernel, factors, most, products, y);
+        guard_release(mark);
+    }
+}
+
+/* The definition of an activation is near its formula, over all floats in steps. */
+Test(values, activations_by_formula) {
+    static const char *const acts[] = {"gelu", "gelu_tanh", "relu", "silu", "quick_gelu", "relu2"};
+    const struct kernel *kernel = kernels[0];
+    for (size_t a = 0; a < sizeof acts / sizeof *acts; a++) {
+        cr_assert(isnan(definition_activation(true, acts[a], NAN)));
+        cr_assert_eq(definition_activation(true, acts[a], INFINITY), INFINITY);
+        cr_assert_eq(definition_activation(true, acts[a], -INFINITY), 0);
+        for (uint64_t bits = 0; bits < 1ULL << 32; bits += 65521) {
+            const uint32_t word = (uint32_t)bits;
+            float x;
+            memcpy(&x, &word, sizeof x);
+            const struct bounded right =
+                reference_activation(kernel, acts[a], (struct bounded){(double)x, 0});
+            const float y = definition_activation(is_fused(kernel), acts[a], x);
+            if (!isfinite(x) || !isfinite(right.value) || fabs(right.value) > (double)FLT_MAX)
+                continue;
+            cr_assert_leq(fabs((double)y - right.value), sqrt(right.squares) + 0x1p-149,
+                          "%s(%.9g) is %.9g, not %.9g", acts[a], (double)x, (double)y, right.value);
+        }
     }
 }
 

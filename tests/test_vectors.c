@@ -29,13 +29,16 @@ static size_t size_of(const json_t *in, const char *key) {
 
 static const char *id_of(const json_t *in) { return json_string_value(json_object_get(in, "id")); }
 
-/* A tensor is one number for all, {seed, amp} of `fill`, or a list. */
+/* A tensor is one number for all, {seed, amp, plus} of `fill`, or a list. */
 static float *tensor(const json_t *in, const char *key, size_t count) {
     const json_t *given = json_object_get(in, key);
     float *made = make(count, sizeof *made);
     if (json_is_object(given))
         fill(made, count, (uint32_t)size_of(given, "seed"),
              (float)json_number_value(json_object_get(given, "amp")));
+    const float plus = (float)json_number_value(json_object_get(given, "plus"));
+    for (size_t i = 0; i < count && json_is_object(given); i++)
+        made[i] += plus;
     for (size_t i = 0; i < count && !json_is_object(given); i++)
         made[i] = (float)json_number_value(json_is_array(given) ? json_array_get(given, i) : given);
     return made;
@@ -95,6 +98,16 @@ static bool takes_layer(const struct kernel *kernel, const json_t *in) {
            !kernel->rotary_dim && !kernel->qk_norm && longest(kernel) >= size_of(in, "n");
 }
 
+static bool takes_block(const struct kernel *kernel, const json_t *in) {
+    const struct block *block = kernel->block;
+    const char *place = json_string_value(json_object_get(in, "place"));
+    return block && takes_layer(kernel, in) && strcmp(block->place, place) == 0 &&
+           strcmp(block->act, json_string_value(json_object_get(in, "act"))) == 0 &&
+           block->norm.layernorm && block->norm_bias && block->bias && !block->gated &&
+           block->norm.eps == json_number_value(json_object_get(in, "eps")) &&
+           block->ffn == size_of(in, "ffn") && block->residual_multiplier == 1;
+}
+
 /* The norm of a key, whose channels repeat those of the case. */
 static bool takes_norm(const struct kernel *kernel, const json_t *in) {
     const size_t count = json_array_size(json_object_get(in, "x"));
@@ -110,6 +123,7 @@ static const struct {
 } files[] = {{"attention", takes_attention},
              {"rope", takes_key},
              {"layer", takes_layer},
+             {"block", takes_block},
              {"norm", takes_norm}};
 
 /* No vector is left out because a spec went missing. */
@@ -388,34 +402,60 @@ static const float *turned(const struct kernel *kernel, const float *from, size_
     return to;
 }
 
-EACH(target, vectors, layer, has_layer) {
-    const struct kernel *kernel = selected(target);
-    size_t index;
-    json_t *cases = load("layer"), *in;
-    json_array_foreach(cases, index, in) {
-        if (!takes_layer(kernel, in))
-            continue;
-        const size_t mark = guard_mark(), width = kernel->d_model, n = size_of(in, "n");
-        const float *projection = tensor(in, "in_proj_weight", 3 * width * width);
-        const float *bias = tensor(in, "in_proj_bias", 3 * width);
-        const float *out_projection = tensor(in, "out_proj_weight", width * width);
-        struct weights weights = {.bq = bias, .bk = bias + width, .bv = bias + 2 * width};
-        weights.wq = turned(kernel, projection, width, width);
-        weights.wk = turned(kernel, projection + width * width, width, width);
-        weights.wv = turned(kernel, projection + 2 * width * width, width, width);
-        weights.wo = turned(kernel, out_projection, width, width);
-        weights.bo = tensor(in, "out_proj_bias", width);
-        struct problem problem = {.kernel = kernel, .n = n, .rows = n, .weights = weights};
+/* A layer as nn.MultiheadAttention names it; a block as nn.TransformerEncoderLayer does. */
+static void layer_case(const struct kernel *kernel, const json_t *in, bool whole) {
+    const size_t width = kernel->d_model, n = size_of(in, "n");
+    const float *projection = tensor(in, "in_proj_weight", 3 * width * width);
+    const float *bias = tensor(in, "in_proj_bias", 3 * width);
+    const float *out_projection = tensor(in, "out_proj_weight", width * width);
+    struct weights weights = {.bq = bias, .bk = bias + width, .bv = bias + 2 * width};
+    weights.wq = turned(kernel, projection, width, width);
+    weights.wk = turned(kernel, projection + width * width, width, width);
+    weights.wv = turned(kernel, projection + 2 * width * width, width, width);
+    weights.wo = turned(kernel, out_projection, width, width);
+    weights.bo = tensor(in, "out_proj_bias", width);
+    struct problem problem = {.kernel = kernel, .n = n, .rows = n, .weights = weights};
+    if (whole) {
+        const size_t ffn = kernel->block->ffn;
+        const bool pre = strcmp(kernel->block->place, "pre") == 0;
+        const float *norms[] = {tensor(in, "norm1_weight", width), tensor(in, "norm1_bias", width),
+                                tensor(in, "norm2_weight", width), tensor(in, "norm2_bias", width)};
+        struct block_weights block = {
+            .w_up = turned(kernel, tensor(in, "linear1_weight", width * ffn), width, ffn),
+            .b_up = tensor(in, "linear1_bias", ffn),
+            .w_down = turned(kernel, tensor(in, "linear2_weight", width * ffn), ffn, width),
+            .b_down = tensor(in, "linear2_bias", width),
+        };
+        *(pre ? &block.attention_norm : &block.attention_post_norm) = norms[0];
+        *(pre ? &block.attention_norm_bias : &block.attention_post_norm_bias) = norms[1];
+        *(pre ? &block.ffn_norm : &block.ffn_post_norm) = norms[2];
+        *(pre ? &block.ffn_norm_bias : &block.ffn_post_norm_bias) = norms[3];
+        problem.whole = true;
+        problem.packed = pack_block(kernel, &weights, &block);
+    } else {
         problem.packed = pack(kernel, &weights);
-        problem.x = tensor(in, "x", n * width);
-        float *y = make(n * width, sizeof *y);
-        for (size_t i = 0; i < sizeof attention_ways / sizeof *attention_ways; i++) {
-            const struct way *way = &attention_ways[i];
-            if (!layer_fits(&problem, way) || (way->chunk && !kernel->causal))
-                continue;
-            run_layer(&problem, way, y);
-            expect_vector(kernel, in, way->name, y, n, width);
-        }
+    }
+    problem.x = tensor(in, "x", n * width);
+    float *y = make(n * width, sizeof *y);
+    for (size_t i = 0; i < sizeof attention_ways / sizeof *attention_ways; i++) {
+        const struct way *way = &attention_ways[i];
+        if (!layer_fits(&problem, way) || (way->chunk && !kernel->causal))
+            continue;
+        run_layer(&problem, way, y);
+        expect_vector(kernel, in, way->name, y, n, width);
+    }
+}
+
+static void each_layer_case(const struct kernel *kernel, bool whole) {
+    size_t index;
+    json_t *cases = load(whole ? "block" : "layer"), *in;
+    json_array_foreach(cases, index, in) {
+        const size_t mark = guard_mark();
+        if ((whole ? takes_block : takes_layer)(kernel, in))
+            layer_case(kernel, in, whole);
         guard_release(mark);
     }
 }
+
+EACH(target, vectors, layer, has_layer) { each_layer_case(selected(target), false); }
+EACH(target, vectors, block, has_block) { each_layer_case(selected(target), true); }

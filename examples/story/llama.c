@@ -28,6 +28,7 @@ static const char *check_header(const int32_t *header) {
         long has, needs;
     } rows[] = {
         {"dim", header[0], STORIES260K_D_MODEL},
+        {"hidden_dim", header[1], STORIES260K_FFN},
         {"n_heads", header[3], STORIES260K_HEADS},
         {"n_kv_heads", header[4], STORIES260K_KV_HEADS},
         {"dim / n_heads", header[3] != 0 ? header[0] / header[3] : 0, STORIES260K_HEAD_DIM},
@@ -40,10 +41,8 @@ static const char *check_header(const int32_t *header) {
     if (header[6] < 1 || header[6] > STORIES260K_CAPACITY)
         return problem("seq_len is %ld, but the kernel's cache holds %ld positions",
                        (long)header[6], (long)STORIES260K_CAPACITY);
-    if (header[1] < 1 || header[1] > 1 << 20 || header[2] < 1 || header[2] > 1024 ||
-        header[5] == 0 || labs((long)header[5]) > 1 << 24)
-        return problem("hidden_dim %ld, n_layers %ld, vocab_size %ld cannot be", (long)header[1],
-                       (long)header[2], (long)header[5]);
+    if (header[2] < 1 || header[2] > 1024 || header[5] == 0 || labs((long)header[5]) > 1 << 24)
+        return problem("n_layers %ld, vocab_size %ld cannot be", (long)header[2], (long)header[5]);
     return NULL;
 }
 
@@ -55,12 +54,12 @@ static const char *read_file(llama *model, FILE *file, int32_t *header) {
     if (wrong != NULL)
         return wrong;
 
-    const size_t dim = (size_t)header[0], hidden = (size_t)header[1], layers = (size_t)header[2];
+    const size_t dim = (size_t)header[0], layers = (size_t)header[2];
     const size_t vocab = (size_t)labs((long)header[5]);
     const size_t rope_tables = (size_t)header[6] * STORIES260K_HEAD_DIM; /* unused */
     const size_t classifier = header[5] < 0 ? vocab * dim : 0;           /* else the embedding */
-    const size_t floats = vocab * dim + layers * (STORIES260K_PARAMETERS + 2 * dim) +
-                          layers * 3 * hidden * dim + dim + rope_tables + classifier;
+    const size_t floats =
+        vocab * dim + layers * STORIES260K_PARAMETERS + dim + rope_tables + classifier;
     model->tensors = malloc(floats * sizeof(float));
     if (model->tensors == NULL)
         return problem("there is no memory for its %zu bytes", floats * sizeof(float));
@@ -68,7 +67,6 @@ static const char *read_file(llama *model, FILE *file, int32_t *header) {
         return problem("it ends early: a header of this shape is followed by %zu bytes",
                        floats * sizeof(float));
     model->dim = (int)dim;
-    model->hidden = (int)hidden;
     model->layers = (int)layers;
     model->vocab = (int)vocab;
     model->positions = header[6];
@@ -81,43 +79,37 @@ static const float *take(const float **at, size_t count) {
     return taken;
 }
 
+static size_t aligned(size_t bytes) {
+    return (bytes + STORIES260K_ALIGN - 1) / STORIES260K_ALIGN * STORIES260K_ALIGN;
+}
+
 /* One allocation for the kernel's memory: per layer its weights and its cache, then the scratch. */
 static int allocate(llama *model) {
-    const size_t dim = (size_t)model->dim, hidden = (size_t)model->hidden;
-    const size_t layers = (size_t)model->layers;
-    const size_t weights =
-        (STORIES260K_WEIGHTS_BYTES + STORIES260K_ALIGN - 1) / STORIES260K_ALIGN * STORIES260K_ALIGN;
-    const size_t cache =
-        (STORIES260K_CACHE_BYTES + STORIES260K_ALIGN - 1) / STORIES260K_ALIGN * STORIES260K_ALIGN;
+    const size_t dim = (size_t)model->dim, layers = (size_t)model->layers;
+    const size_t weights = aligned(STORIES260K_BLOCK_WEIGHTS_BYTES);
+    const size_t cache = aligned(STORIES260K_CACHE_BYTES);
     model->layer = calloc(layers, sizeof *model->layer);
     model->memory =
         malloc(layers * (weights + cache) + STORIES260K_CACHE_SCRATCH_BYTES + STORIES260K_ALIGN);
-    model->x = malloc((layers * 3 * dim + dim + 2 * hidden) * sizeof(float));
+    model->x = malloc((layers + 1) * dim * sizeof(float));
     if (model->layer == NULL || model->memory == NULL || model->x == NULL)
         return -1;
 
     char *at = model->memory;
     at += (STORIES260K_ALIGN - (uintptr_t)at % STORIES260K_ALIGN) % STORIES260K_ALIGN;
-    float *row = model->x + dim;
     for (size_t i = 0; i < layers; i++) {
-        llama_layer *layer = &model->layer[i];
-        layer->weights = at;
-        layer->cache = at + weights;
+        model->layer[i].weights = at;
+        model->layer[i].cache = at + weights;
+        model->layer[i].out = model->x + (i + 1) * dim;
         at += weights + cache;
-        layer->attention_in = row;
-        layer->attention_out = row + dim;
-        layer->block_out = row + 2 * dim;
-        row += 3 * dim;
     }
     model->scratch = at;
-    model->gate = row;
-    model->up = row + hidden;
     return 0;
 }
 
 /* The checkpoint holds all layers' tensors of a kind together, in this order. */
 static int lay_out(llama *model) {
-    const size_t dim = STORIES260K_D_MODEL, hidden = (size_t)model->hidden;
+    const size_t dim = STORIES260K_D_MODEL, hidden = STORIES260K_FFN;
     const size_t layers = (size_t)model->layers, vocab = (size_t)model->vocab;
     const size_t q = (size_t)STORIES260K_HEADS * STORIES260K_HEAD_DIM * dim;
     const size_t kv = (size_t)STORIES260K_KV_HEADS * STORIES260K_HEAD_DIM * dim;
@@ -134,15 +126,16 @@ static int lay_out(llama *model) {
     model->classifier = at;
 
     for (size_t i = 0; i < layers; i++) {
-        llama_layer *layer = &model->layer[i];
-        const stories260k_weights source = {
-            .wq = wq + i * q, .wk = wk + i * kv, .wv = wv + i * kv, .wo = wo + i * q};
-        layer->attention_norm = attention_norm + i * dim;
-        layer->ffn_norm = ffn_norm + i * dim;
-        layer->w1 = w1 + i * hidden * dim;
-        layer->w2 = w2 + i * hidden * dim;
-        layer->w3 = w3 + i * hidden * dim;
-        const int status = stories260k_pack_weights(&source, layer->weights);
+        const stories260k_block_weights source = {
+            .attention = {.wq = wq + i * q, .wk = wk + i * kv, .wv = wv + i * kv, .wo = wo + i * q},
+            .attention_norm = attention_norm + i * dim,
+            .ffn_norm = ffn_norm + i * dim,
+            .w_gate = w1 + i * hidden * dim,
+            .w_up = w3 + i * hidden * dim,
+            .w_down = w2 + i * hidden * dim,
+        };
+        model->layer[i].attention_norm = source.attention_norm;
+        const int status = stories260k_pack_block_weights(&source, model->layer[i].weights);
         if (status != STORIES260K_OK)
             return status;
     }
@@ -200,38 +193,21 @@ static void multiply(const float *w, const float *x, int rows, int columns, floa
 }
 
 int llama_step(llama *model, int token, int position, float *logits) {
-    const int dim = model->dim, hidden = model->hidden;
+    const size_t dim = (size_t)model->dim;
     float *x = model->x;
-    memcpy(x, model->embedding + (size_t)token * (size_t)dim, (size_t)dim * sizeof *x);
+    memcpy(x, model->embedding + (size_t)token * dim, dim * sizeof *x);
 
     for (int i = 0; i < model->layers; i++) {
-        llama_layer *layer = &model->layer[i];
-        if (position == 0) {
-            const int status = stories260k_cache_reset(layer->cache);
-            if (status != STORIES260K_OK)
-                return status;
-        }
-        rms_norm(x, layer->attention_norm, dim, layer->attention_in);
-        const int status =
-            stories260k_layer(layer->weights, layer->cache, (size_t)position, 1,
-                              layer->attention_in, layer->attention_out, model->scratch, NULL);
+        const llama_layer *layer = &model->layer[i];
+        int status = position == 0 ? stories260k_cache_reset(layer->cache) : STORIES260K_OK;
+        if (status == STORIES260K_OK)
+            status = stories260k_block(layer->weights, layer->cache, (size_t)position, 1, x,
+                                       layer->out, model->scratch, NULL);
         if (status != STORIES260K_OK)
             return status;
-        for (int c = 0; c < dim; c++)
-            x[c] += layer->attention_out[c];
-
-        float *normed = layer->block_out; /* room, until the block's output is there */
-        rms_norm(x, layer->ffn_norm, dim, normed);
-        multiply(layer->w1, normed, hidden, dim, model->gate);
-        multiply(layer->w3, normed, hidden, dim, model->up);
-        for (int c = 0; c < hidden; c++)
-            model->gate[c] *= model->up[c] / (1.0f + expf(-model->gate[c])); /* SwiGLU */
-        multiply(layer->w2, model->gate, dim, hidden, layer->block_out);
-        for (int c = 0; c < dim; c++)
-            x[c] += layer->block_out[c];
-        memcpy(layer->block_out, x, (size_t)dim * sizeof *x);
+        x = layer->out;
     }
-    rms_norm(x, model->final_norm, dim, x);
-    multiply(model->classifier, x, model->vocab, dim, logits);
+    rms_norm(x, model->final_norm, model->dim, model->x);
+    multiply(model->classifier, model->x, model->vocab, model->dim, logits);
     return STORIES260K_OK;
 }

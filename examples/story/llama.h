@@ -1,25 +1,24 @@
-/* A Llama-shaped decoder from a llama2.c checkpoint. Its attention is a kernel that attnc wrote
- * (specs/stories260k.lua); embedding, RMSNorm and the SwiGLU feed-forward are plain C. */
+/* A Llama-shaped decoder from a llama2.c checkpoint. Its layers are blocks that attnc wrote
+ * (specs/stories260k.lua); embedding, last norm and logits are plain C. */
 #ifndef STORY_LLAMA_H
 #define STORY_LLAMA_H
 
 #include <stddef.h>
 
 typedef struct llama_layer {
-    const float *attention_norm, *ffn_norm;
-    const float *w1, *w2, *w3; /* gate [hidden][dim], down [dim][hidden], up [hidden][dim] */
-    void *weights, *cache;     /* the kernel's */
-    /* What the last step computed, for a look from outside: [dim] each. */
-    float *attention_in, *attention_out, *block_out;
+    void *weights, *cache; /* the kernel's */
+    /* For a look from outside, [dim] each: the gains before attention, the last step's output. */
+    const float *attention_norm;
+    float *out;
 } llama_layer;
 
 typedef struct llama {
-    int dim, hidden, layers, vocab, positions; /* positions: how many it was trained for */
-    float *tensors;                            /* the file's, behind its header */
+    int dim, layers, vocab, positions; /* positions: how many it was trained for */
+    float *tensors;                    /* the file's, behind its header */
     const float *embedding, *final_norm, *classifier;
     llama_layer *layer;
     void *memory, *scratch; /* the kernel's, aligned, in one piece */
-    float *x, *gate, *up;
+    float *x;
 } llama;
 
 /* Reads the checkpoint at `path`. Returns NULL, or what is wrong in words that stay valid until the

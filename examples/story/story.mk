@@ -1,4 +1,4 @@
-# The story example: a trained model, its attention written by attnc. `make story` runs it.
+# The story example: a trained model, its layers written by attnc. `make story` runs it.
 
 STORY_OUT := out/story
 STORY_KERNEL := $(STORY_OUT)/stories260k

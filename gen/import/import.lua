@@ -340,6 +340,31 @@ local function positions(f, seq)
     return { max_seq = f.max_seq }
 end
 
+-- The block of a spec, or nil where f.no_block says why there is none.
+local function block_fields(f)
+    if f.no_block then
+        return nil
+    end
+    local layernorm = f.norm_type == "layernorm"
+    local multiplier, norm_bias = f.residual_multiplier, nil
+    if f.norm_bias ~= layernorm then -- not its default
+        norm_bias = f.norm_bias
+    end
+    return {
+        norm = f.norm_type,
+        place = f.place ~= "pre" and f.place or nil,
+        parallel_norms = f.parallel_norms == 2 and 2 or nil,
+        eps = f.norm_eps + 0.0,
+        unit_offset = f.unit_offset or nil,
+        norm_bias = norm_bias,
+        ffn = f.ffn_width,
+        act = f.act,
+        gated = f.gated or nil,
+        bias = f.ffn_bias or nil,
+        residual_multiplier = multiplier ~= 1 and multiplier or nil,
+    }
+end
+
 local function spec_fields(f, name, options)
     local length = positions(f, options.seq)
     local n = length.seq or length.max_seq
@@ -389,6 +414,7 @@ local function spec_fields(f, name, options)
         weights_layout = f.weights_layout,
         mla = f.mla,
         cross = source,
+        block = block_fields(f),
     }
 end
 
@@ -413,7 +439,12 @@ local function spec_text(model, uses, fields, options)
         comment(lines, "%s (%s), %s: %s", model.name, model.type,
             use.variant.label or use.component.label, all_or_some(use))
     end
-    comment(lines, "block: norm %s, feed-forward %s, %d wide", f.norm, f.ffn_act, f.ffn_width)
+    if f.no_block then
+        comment(lines, "no block: %s (norm %s, feed-forward %s, %d wide)", f.no_block, f.norm,
+            f.ffn_act, f.ffn_width)
+    elseif f.norm_weight == false then
+        comment(lines, "the block's norms have no weights: give ones")
+    end
     if f.qkv_bias ~= true and f.qkv_bias ~= false then
         comment(lines, "biases of %s; the others are zeros", f.qkv_bias)
     end
@@ -515,7 +546,10 @@ function import.report(model, specs)
                 add("  %-13s %s", name, #text > 100 and text:sub(1, 97) .. "..." or text)
             end
         end
-        add("  %-13s norm %s, feed-forward %s, %d wide", "block", f.norm, f.ffn_act, f.ffn_width)
+        if f.no_block then
+            add("  %-13s no spec of it: %s (norm %s, feed-forward %s, %d wide)", "block",
+                f.no_block, f.norm, f.ffn_act, f.ffn_width)
+        end
         if f.note and f.note ~= "" then
             add("  %-13s %s", "note", f.note)
         end

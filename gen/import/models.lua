@@ -2,12 +2,14 @@
 --
 -- models.types[model_type]  a table of facts (facts.lua). What an attention must have: d_model,
 --   heads, kv_heads, head_dim, v_head_dim, layers, causal, position (text), scale, scale_text,
---   qkv_bias and o_bias (true, false, or which), norm, ffn_act (texts), ffn_width. What it may
---   have: rope, alibi, relative_bias, window, window_right, softcap, sinks, qk_norm, clip_qkv, mla,
---   mask, source_width, source_tokens or source_seq (cross attention), max_seq (up to so many
---   positions), table_seq (no more than these have a learned position), tokens (exactly so many, by
---   tokens_from); variants (layers that differ: {layers, label, suffix, facts}); one_row (the
---   window in words where all variants share a row); note.
+--   qkv_bias and o_bias (true, false, or which), norm, ffn_act (texts), ffn_width. Of its block:
+--   norm_type, norm_eps, norm_bias, place, gated, act, ffn_bias, or no_block: why no spec says it;
+--   it may have parallel_norms, unit_offset, norm_weight (false: none), residual_multiplier.
+--   What it may have: rope, alibi, relative_bias, window, window_right, softcap, sinks, qk_norm,
+--   clip_qkv, mla, mask, source_width, source_tokens or source_seq (cross attention), max_seq (up
+--   to so many positions), table_seq (no more than these have a learned position), tokens (exactly
+--   so many, by tokens_from); variants (layers that differ: {layers, label, suffix, facts});
+--   one_row (the window in words where all variants share a row); note.
 --   components: attentions of several kinds, each with facts of its own in front of the type's.
 --   parts: nested configs of types of their own. defaults: those of the configuration class.
 -- models.refused[model_type] why it cannot be read
@@ -58,7 +60,23 @@ local function act_text(f)
     return gated_names[f.act] or ("gated(%s)"):format(f.act)
 end
 
+-- The norms in words, from what a block has.
+local places = { pre = "pre", post = "post", res_post = "post", sandwich = "pre+post",
+    parallel = "pre" }
+
+local function norm_text(f)
+    local special = f.norm_weight == false and "(no weight)" or f.unit_offset and "(1+w)"
+        or f.norm_type == "layernorm" and not f.norm_bias and "(no bias)" or ""
+    return ("%s-%s%s"):format(f.norm_type, places[f.place], special)
+end
+
 local attention = {
+    norm = norm_text,
+    norm_type = "layernorm",
+    norm_bias = function(f) return f.norm_type == "layernorm" end,
+    place = "pre",
+    gated = false,
+    ffn_bias = false,
     v_head_dim = fact "head_dim",
     kv_heads = fact "heads",
     head_dim = facts.share,
@@ -236,7 +254,8 @@ local modern = like(attention, {
     rope = facts.rope,
     qkv_bias = false,
     o_bias = false,
-    norm = "rmsnorm-pre",
+    norm_type = "rmsnorm",
+    norm_eps = number("rms_norm_eps", 1e-6),
     defaults = { act = "silu" },
 })
 
@@ -244,6 +263,12 @@ local any_bias = {
     qkv_bias = flag("attention_bias", false),
     o_bias = flag("attention_bias", false),
 }
+local any_ffn_bias = { ffn_bias = flag("mlp_bias", false) }
+local layernorm = { norm_type = "layernorm", norm_eps = number("layer_norm_eps", 1e-5) }
+local layernorm_of_gpt2 = { norm_eps = number("layer_norm_epsilon", 1e-5) }
+local fixed_eps = { norm_eps = 1e-5 } -- PyTorch's own
+
+local experts = { no_block = "its feed-forward is a mixture of experts" }
 
 -- Types whose classes take no null for these.
 local fixed_head_dim = { head_dim = size "head_dim" }
@@ -265,10 +290,11 @@ local function with(base, ...)
     return base
 end
 
-types.llama = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048))
+types.llama = with(modern, any_bias, any_ffn_bias, sized(4096, 32, 32, 11008, 2048))
 types.mistral = with(modern, sized(4096, 32, 32, 14336, 131072, { kv_heads = 8 }),
     { window = length("sliding_window", 4096, NONE) })
-types.mixtral = with(modern, sized(4096, 32, 32, 14336, 131072, { kv_heads = 8 }), {
+types.mixtral = with(modern, experts, sized(4096, 32, 32, 14336, 131072, { kv_heads = 8,
+    norm_eps = 1e-5 }), {
     theta_key = function() return number "rope_theta" end, -- 1000000 or 10000, by version
     window = length("sliding_window", NONE, NONE),
     note = function(f)
@@ -311,7 +337,7 @@ local no_windows = {
     window = facts.only(flag("use_sliding_window", false), false,
         "sliding layers are not read for this model type; it takes false"),
 }
-types.qwen2_moe = with(types.qwen2, no_windows,
+types.qwen2_moe = with(types.qwen2, no_windows, experts,
     sized(2048, 16, 24, 1408, 32768, { kv_heads = 16 }), {
     qkv_bias = flag("qkv_bias", true),
     ffn_width = must "moe_intermediate_size",
@@ -323,8 +349,8 @@ types.qwen3 = with(modern, qwen_windows, any_bias, fixed_head_dim,
         qk_norm = rms_per_head,
         note = "qk-norm implied by model_type",
     })
-types.qwen3_moe = with(types.qwen3, no_windows, sized(2048, 32, 24, 768, 32768, { kv_heads = 4,
-    head_dim = NONE }), {
+types.qwen3_moe = with(types.qwen3, no_windows, experts, sized(2048, 32, 24, 768, 32768,
+    { kv_heads = 4, head_dim = NONE }), {
     head_dim = modern.head_dim,
     ffn_width = must "moe_intermediate_size",
     note = "ffn width is per expert; qk-norm implied by model_type",
@@ -338,7 +364,7 @@ types.gemma = with(modern, any_bias, one_direction, fixed_head_dim, fixed_kv_hea
     sized(3072, 16, 28, 24576, 8192, { kv_heads = 16, head_dim = 256 }), {
         -- hidden_act is read as tanh's, whatever it says
         act = activation("hidden_activation", "gelu_tanh", "gelu_tanh"),
-        norm = "rmsnorm-pre(1+w)",
+        unit_offset = true,
         defaults = { act = "gelu_tanh" },
     })
 
@@ -349,7 +375,8 @@ types.gemma2 = with(modern, any_bias, one_direction, fixed_head_dim, fixed_kv_he
     sized(2304, 8, 26, 9216, 8192, { kv_heads = 4, head_dim = 256 }), {
         act = activation "hidden_activation",
         defaults = { act = "gelu_tanh" },
-        norm = "rmsnorm-pre+post(1+w)",
+        place = "sandwich",
+        unit_offset = true,
         softcap = number("attn_logit_softcapping", 50, NONE),
         variants = split(alternating, local_and_global),
         window = window_of_layers(4096),
@@ -378,7 +405,8 @@ types.gemma3_text = with(modern, any_bias, one_direction, fixed_head_dim, fixed_
     sized(2304, 8, 26, 9216, 131072, { kv_heads = 4, head_dim = 256 }), {
         act = activation "hidden_activation",
         defaults = { act = "gelu_tanh" },
-        norm = "rmsnorm-pre+post(1+w)",
+        place = "sandwich",
+        unit_offset = true,
         softcap = number("attn_logit_softcapping", NONE, NONE),
         variants = split(sliding_pattern("sliding_window_pattern _sliding_window_pattern", 6),
             local_and_global),
@@ -392,18 +420,19 @@ types.gemma3_text = with(modern, any_bias, one_direction, fixed_head_dim, fixed_
         qk_norm = qk_norm("rmsnorm", "head", "rms_norm_eps", 1e-6, { unit_offset = true }),
     })
 
-types.phi = with(modern, sized(2048, 32, 24, 8192, 2048), {
+types.phi = with(modern, layernorm, sized(2048, 32, 24, 8192, 2048), {
     rotary_dim = facts.rotary_share(number("partial_rotary_factor", 0.5)),
     gated = false,
     defaults = { act = "gelu_tanh" },
     qkv_bias = true,
     o_bias = true,
-    norm = "layernorm-pre",
+    place = "parallel",
+    ffn_bias = true,
     qk_norm = if_flag(flag("qk_layernorm", false),
         qk_norm("layernorm", "head", "layer_norm_eps", 1e-5, { bias = true })),
     note = "parallel, one LN",
 })
-types["phi-msft"] = with(types.phi, sized(1024, 16, 20, nil, 2048), {
+types["phi-msft"] = with(types.phi, layernorm_of_gpt2, sized(1024, 16, 20, nil, 2048), {
     d_model = must "n_embd",
     heads = must "n_head",
     layers = must "n_layer",
@@ -418,7 +447,7 @@ types["phi-msft"] = with(types.phi, sized(1024, 16, 20, nil, 2048), {
     qk_norm = false,
     theta_marked = false, -- no key for it
 })
-types.phi3 = with(modern, sized(3072, 32, 32, 8192, 4096, { original = 4096 }), {
+types.phi3 = with(modern, sized(3072, 32, 32, 8192, 4096, { original = 4096, norm_eps = 1e-5 }), {
     rotary_dim = facts.rotary_share(number("partial_rotary_factor", 1.0)),
     window = length("sliding_window", NONE, NONE),
     note = "fused qkv_proj [q|k|v]",
@@ -429,21 +458,22 @@ types.starcoder2 = with(modern, fixed_kv_heads, sized(3072, 24, 30, 12288, 4096,
     gated = false,
     qkv_bias = flag("use_bias", true),
     o_bias = flag("use_bias", true),
-    norm = "layernorm-pre",
+    ffn_bias = flag("use_bias", true),
+    norm_type = "layernorm",
+    norm_eps = number("norm_epsilon", 1e-5),
     window = length("sliding_window", NONE, NONE),
 })
 
-types.cohere = with(modern, any_bias, sized(8192, 64, 40, 22528, 8192), {
+local cohere_block = with(layernorm, { place = "parallel", norm_bias = false })
+types.cohere = with(modern, any_bias, cohere_block, sized(8192, 64, 40, 22528, 8192), {
     theta_key = function() return number "rope_theta" end, -- 10000 or 500000, by version
     rope_layout = "interleaved",
-    norm = "layernorm-pre(no bias)",
     qk_norm = if_flag(flag("use_qk_norm", false, false),
         qk_norm("layernorm", "head", "layer_norm_eps", 1e-5, { weights = "per_head" })),
     note = "parallel, one LN",
 })
-types.cohere2 = with(modern, any_bias, sized(8192, 64, 40, 22528, 8192), {
+types.cohere2 = with(modern, any_bias, cohere_block, sized(8192, 64, 40, 22528, 8192), {
     rope_layout = "interleaved",
-    norm = "layernorm-pre(no bias)",
     variants = split(sliding_pattern("sliding_window_pattern", 4), local_and_global),
     window = window_of_layers(4096),
     -- global layers know no positions
@@ -452,13 +482,14 @@ types.cohere2 = with(modern, any_bias, sized(8192, 64, 40, 22528, 8192), {
     note = function(f) return f.sliding and "parallel, one LN" or "NoPE" end,
 })
 
-types.olmo = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048), {
-    norm = "layernorm-pre(no weight)",
+types.olmo = with(modern, any_bias, layernorm, fixed_eps, sized(4096, 32, 32, 11008, 2048), {
+    norm_weight = false,
+    norm_bias = false,
     clip_qkv = number("clip_qkv", NONE, NONE),
 })
 local rms_full = qk_norm("rmsnorm", "full", "rms_norm_eps", 1e-5)
-types.olmo2 = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048), {
-    norm = "rmsnorm-post",
+types.olmo2 = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048, { norm_eps = 1e-5 }), {
+    place = "res_post",
     qk_norm = rms_full,
     note = function(f)
         local q, k = f.heads * f.head_dim, f.kv_heads * f.head_dim
@@ -473,28 +504,32 @@ types.olmo3 = with(types.olmo2, {
     scaled = function(f) return not f.sliding end,
 })
 
-types.stablelm = with(modern, fixed_kv_heads, sized(2560, 32, 32, 6912, 4096, { kv_heads = 32 }), {
+types.stablelm = with(modern, fixed_kv_heads, layernorm, sized(2560, 32, 32, 6912, 4096,
+    { kv_heads = 32 }), {
     rotary_dim = facts.rotary_share(number("partial_rotary_factor", 0.25)),
     qkv_bias = flag("use_qkv_bias", false),
-    norm = "layernorm-pre",
+    place = function(f)
+        return f:read(flag("use_parallel_residual", false)) and "parallel" or "pre"
+    end,
     qk_norm = if_flag(flag("qk_layernorm", false),
         qk_norm("layernorm", "head", "layer_norm_eps", 1e-5, { weights = "per_head" })),
     note = function(f) return f:read(flag("use_parallel_residual", false))
         and "parallel residual" or "" end,
 })
 
-types.granite = with(modern, any_bias, scale_by_factor("attention_multiplier", 1.0),
-    sized(4096, 32, 32, 11008, 2048), {
+types.granite = with(modern, any_bias, any_ffn_bias,
+    scale_by_factor("attention_multiplier", 1.0), sized(4096, 32, 32, 11008, 2048), {
+        residual_multiplier = number("residual_multiplier", 1.0),
         note = function(f)
             return ("residual_multiplier %s after o_proj"):format(
-                facts.plain((f:read(number("residual_multiplier", 1.0)))))
+                facts.plain(f.residual_multiplier))
         end,
     })
-types.granitemoe = with(types.granite, { note = "ffn width is per expert" })
+types.granitemoe = with(types.granite, experts, { note = "ffn width is per expert" })
 
 -- Every no_rope_layer_interval-th layer knows no positions; with use_sliding_window it slides.
-types.smollm3 = with(modern, any_bias, sized(2048, 16, 36, 11008, 32768, { kv_heads = 4,
-    theta = 2e6 }), {
+types.smollm3 = with(modern, any_bias, any_ffn_bias, sized(2048, 16, 36, 11008, 32768,
+    { kv_heads = 4, theta = 2e6 }), {
     variants = function(f)
         local given = f:read(list("no_rope_layers", NONE, NONE))
         local interval = f:read(size("no_rope_layer_interval", 4))
@@ -546,8 +581,8 @@ local gpt_oss_yarn = {
         attention_factor = facts.yarn_magnitude(32, 1) },
     text = ("yarn x32 (no truncate; cos/sin times %.7g)"):format(facts.yarn_magnitude(32, 1)),
 }
-types.gpt_oss = with(modern, sized(2880, 64, 36, 2880, 131072, { kv_heads = 8, head_dim = 64,
-    theta = 150000 }), {
+types.gpt_oss = with(modern, experts, sized(2880, 64, 36, 2880, 131072,
+    { kv_heads = 8, head_dim = 64, theta = 150000 }), {
     qkv_bias = flag("attention_bias", true),
     o_bias = flag("attention_bias", true),
     sinks = true,
@@ -570,7 +605,7 @@ types.gpt_oss = with(modern, sized(2880, 64, 36, 2880, 131072, { kv_heads = 8, h
 
 -- ---- latent attention ----
 
-local mla = with(modern, {
+local mla = with(modern, experts, { -- but for its first layers
     kv_heads = function(f)
         local given = f:read(size("num_key_value_heads", NONE, fact "heads"))
         if given ~= f.heads then
@@ -632,7 +667,8 @@ types.deepseek_v3 = with(mla, sized(7168, 128, 61, 18432, 4096, { kv_heads = 128
 
 -- ---- GPT-2 and its time ----
 
-local gpt2 = with(attention, {
+local gpt2 = with(attention, layernorm_of_gpt2, {
+    ffn_bias = true,
     label = "decoder",
     d_model = must "n_embd hidden_size",
     heads = must "n_head num_attention_heads",
@@ -645,7 +681,6 @@ local gpt2 = with(attention, {
     table_seq = fact "max_seq",
     qkv_bias = true,
     o_bias = true,
-    norm = "layernorm-pre",
     scale = function(f)
         return f:read(flag("scale_attn_weights", true)) and 1 / math.sqrt(f.head_dim) or 1.0
     end,
@@ -684,9 +719,11 @@ types.gptj = with(gpt2, sized(4096, 16, 28, nil, 2048, { act = "gelu_tanh" }), {
     end,
     qkv_bias = false,
     o_bias = false,
+    place = "parallel",
     note = "parallel attn+mlp, one LN",
 })
-types.gpt_neo = with(attention, unscaled, sized(2048, 16, 24, nil, 2048, { act = "gelu_tanh" }), {
+types.gpt_neo = with(attention, unscaled, layernorm_of_gpt2, sized(2048, 16, 24, nil, 2048,
+    { act = "gelu_tanh" }), {
     label = "decoder",
     d_model = must "hidden_size",
     heads = must "num_heads num_attention_heads",
@@ -699,7 +736,7 @@ types.gpt_neo = with(attention, unscaled, sized(2048, 16, 24, nil, 2048, { act =
     table_seq = fact "max_seq",
     qkv_bias = false,
     o_bias = true,
-    norm = "layernorm-pre",
+    ffn_bias = true,
     -- attention_types = [[["global", "local"], 12]]: twelve times global, local
     variants = function(f)
         local given = f:read(list("attention_types", NONE, NONE))
@@ -741,7 +778,7 @@ types.gpt_neo = with(attention, unscaled, sized(2048, 16, 24, nil, 2048, { act =
     end,
     window = function(f) return f.sliding and f:read(length("window_size", 256)) end,
 })
-types.gpt_neox = with(modern, sized(6144, 64, 44, 24576, 2048, { act = "gelu" }), {
+types.gpt_neox = with(modern, layernorm, sized(6144, 64, 44, 24576, 2048, { act = "gelu" }), {
     kv_heads = fact "heads",
     head_dim = facts.share,
     theta_key = function() return number("rotary_emb_base rope_theta", 10000) end,
@@ -749,9 +786,12 @@ types.gpt_neox = with(modern, sized(6144, 64, 44, 24576, 2048, { act = "gelu" })
     gated = false,
     qkv_bias = flag("attention_bias", true),
     o_bias = flag("attention_bias", true),
-    norm = "layernorm-pre",
-    note = function(f) return f:read(flag("use_parallel_residual", true))
-        and "parallel residual" or "" end,
+    ffn_bias = true,
+    place = function(f)
+        return f:read(flag("use_parallel_residual", true)) and "parallel" or "pre"
+    end,
+    parallel_norms = function(f) return f.place == "parallel" and 2 or nil end,
+    note = function(f) return f.place == "parallel" and "parallel residual" or "" end,
 })
 types.opt = with(attention, sized(768, 12, 12, 3072, 2048, { act = "relu" }), {
     label = "decoder",
@@ -766,12 +806,15 @@ types.opt = with(attention, sized(768, 12, 12, 3072, 2048, { act = "relu" }), {
     table_seq = fact "max_seq",
     qkv_bias = flag("enable_bias", true),
     o_bias = flag("enable_bias", true),
-    norm = function(f)
-        return (f:read(flag("do_layer_norm_before", true)) and "layernorm-pre" or "layernorm-post")
-            .. (f:read(flag("layer_norm_elementwise_affine", true)) and "" or "(no weight)")
+    ffn_bias = flag("enable_bias", true),
+    norm_eps = 1e-5,
+    place = function(f)
+        return f:read(flag("do_layer_norm_before", true)) and "pre" or "post"
     end,
+    norm_weight = flag("layer_norm_elementwise_affine", true),
+    norm_bias = fact "norm_weight",
 })
-types.bloom = with(attention, sized(64, 8, 2), {
+types.bloom = with(attention, layernorm_of_gpt2, sized(64, 8, 2), {
     label = "decoder",
     d_model = must "hidden_size n_embed",
     heads = must "n_head num_attention_heads",
@@ -784,7 +827,11 @@ types.bloom = with(attention, sized(64, 8, 2), {
     alibi = true,
     qkv_bias = true,
     o_bias = true,
-    norm = "layernorm-pre",
+    ffn_bias = true,
+    no_block = function(f)
+        return f:read(flag("apply_residual_connection_post_layernorm", false))
+            and "its residuals branch off behind the norms" or nil
+    end,
     note = "fused qkv per head [q,k,v]; embedding LN",
 })
 
@@ -792,7 +839,7 @@ types.bloom = with(attention, sized(64, 8, 2), {
 local function falcon_alibi(f)
     return f:read(flag("alibi", false)) and { scale = f.scale } or nil
 end
-types.falcon = with(attention, sized(4544, 71, 32, nil, 2048), {
+types.falcon = with(attention, layernorm_of_gpt2, sized(4544, 71, 32, nil, 2048), {
     label = "decoder",
     d_model = must "hidden_size n_embed",
     heads = must "num_attention_heads n_head",
@@ -818,7 +865,16 @@ types.falcon = with(attention, sized(4544, 71, 32, nil, 2048), {
     rope = function(f) return not f.alibi and facts.rope(f) or nil end,
     qkv_bias = flag("bias", false),
     o_bias = flag("bias", false),
-    norm = "layernorm-pre",
+    ffn_bias = flag("bias", false),
+    place = function(f)
+        return (f:read(flag("new_decoder_architecture"), "new_architecture")
+            or f:read(flag("parallel_attn", true))) and "parallel" or "pre"
+    end,
+    -- one or two norms in parallel, of the new architecture
+    parallel_norms = function(f)
+        local new = f:read(flag("new_decoder_architecture"), "new_architecture")
+        return new and f:read(size("num_ln_in_parallel_attn", 2, 2)) or nil
+    end,
     note = function(f)
         local new = f:read(flag("new_decoder_architecture"), "new_architecture")
         if new then
@@ -881,7 +937,8 @@ types.mpt = with(attention, sized(2048, 16, 24, nil, 2048), {
         "the authors' code then has biases, transformers' has none; it takes true"),
     qkv_bias = false,
     o_bias = false,
-    norm = "layernorm-pre(no bias)",
+    norm_bias = false,
+    norm_eps = number("layer_norm_epsilon", 1e-5),
     note = "learned_pos_emb is ignored since alibi; fused Wqkv [q|k|v]",
 })
 
@@ -898,9 +955,9 @@ types.nanogpt = with(gpt2, sized(768, 12, 12, nil, 1024), {
     scale_text = attention.scale_text,
     qkv_bias = flag("bias", true),
     o_bias = flag("bias", true),
-    norm = function(f)
-        return f:read(flag("bias", true)) and "layernorm-pre" or "layernorm-pre(no bias)"
-    end,
+    norm_bias = flag("bias", true),
+    norm_eps = 1e-5,
+    ffn_bias = flag("bias", true),
     note = "fused c_attn [q|k|v], Linear layout",
 })
 types["llama2.c"] = with(modern, sized(4096, 32, 32), {
@@ -927,6 +984,7 @@ types["llama2.c"] = with(modern, sized(4096, 32, 32), {
         return up(multiple or 32)
     end,
     act = "silu",
+    norm_eps = number("norm_eps", 1e-5),
     rope_layout = "interleaved",
     theta_marked = false,
     unscaled = facts.only(flag("use_scaled_rope", false), false,
@@ -954,7 +1012,9 @@ local bert = with(attention, sized(768, 12, 12, 3072, 512, { act = "gelu" }), {
     table_seq = fact "max_seq",
     qkv_bias = true,
     o_bias = true,
-    norm = "layernorm-post",
+    ffn_bias = true,
+    place = "post",
+    norm_eps = number("layer_norm_eps", 1e-12),
     absolute = facts.only(word("position_embedding_type", "absolute"), "absolute",
         "positions relative to a key's content are not supported; it takes absolute"),
     crosses = facts.only(flag("add_cross_attention", false), false,
@@ -985,6 +1045,7 @@ types.distilbert = with(bert, sized(768, 12, 6, 3072, 512), {
     ffn_width = must "hidden_dim",
     act = activation "activation",
     causal = false,
+    norm_eps = 1e-12,
     position = function(f)
         return f:read(flag("sinusoidal_pos_embds", false)) and "sinusoidal(added)" or "learned"
     end,
@@ -999,8 +1060,12 @@ types.modernbert = with(modern, sized(768, 12, 22, 1152, 8192), {
     causal = false,
     qkv_bias = flag("attention_bias", false),
     o_bias = flag("attention_bias", false),
-    norm = function(f)
-        return f:read(flag("norm_bias", false)) and "layernorm-pre" or "layernorm-pre(no bias)"
+    norm_type = "layernorm",
+    norm_bias = flag("norm_bias", false),
+    norm_eps = number("norm_eps", 1e-5),
+    ffn_bias = flag("mlp_bias", false),
+    no_block = function(f)
+        return not f.sliding and "its first layer has no norm before attention" or nil
     end,
     variants = split(function(i, f)
         return i % f:read(size("global_attn_every_n_layers", 3)) ~= 0
@@ -1067,7 +1132,8 @@ local vision = with(attention, {
     tokens_from = "image_size and patch_size",
     qkv_bias = true,
     o_bias = true,
-    norm = "layernorm-pre",
+    ffn_bias = true,
+    norm_eps = number("layer_norm_eps", 1e-12),
     note = function(f) return ("%d tokens"):format(f.tokens) end,
     defaults = { act = "gelu" },
 })
@@ -1077,6 +1143,7 @@ types.vit = with(vision, sized(768, 12, 12, 3072), {
 })
 types.deit = with(types.vit, { tokens = patches(224, 16, 2) })
 types.dinov2 = with(types.vit, {
+    no_block = "its layers scale what attention and feed-forward add, channel by channel",
     tokens = patches(224, nil, 1), -- patch_size 14 or 16, by version
     gated = flag("use_swiglu_ffn", false),
     act = function(f)
@@ -1088,34 +1155,40 @@ types.dinov2 = with(types.vit, {
         return f.gated and (width * 2 // 3 + 7) // 8 * 8 or width
     end,
 })
-types.clip_vision_model = with(vision, sized(768, 12, 12, 3072, nil, { act = "quick_gelu" }), {
+types.clip_vision_model = with(vision, sized(768, 12, 12, 3072, nil, { act = "quick_gelu",
+    norm_eps = 1e-5 }), {
     tokens = patches(224, 32, 1),
 })
-types.clip_text_model = with(vision, sized(512, 8, 12, 2048, 77, { act = "quick_gelu" }), {
+types.clip_text_model = with(vision, sized(512, 8, 12, 2048, 77, { act = "quick_gelu",
+    norm_eps = 1e-5 }), {
     label = "decoder",
     causal = true,
     max_seq = length "max_position_embeddings",
     table_seq = fact "max_seq",
     note = function(f) return ("%d tokens"):format(f.max_seq) end,
 })
-types.siglip_vision_model = with(vision, sized(768, 12, 12, 3072, nil, { act = "gelu_tanh" }), {
+types.siglip_vision_model = with(vision, sized(768, 12, 12, 3072, nil, { act = "gelu_tanh",
+    norm_eps = 1e-6 }), {
     tokens = patches(224, 16, 0),
     note = function(f) return ("%d patches"):format(f.tokens) end,
 })
 types.siglip_text_model = with(types.clip_text_model,
-    sized(768, 12, 12, 3072, 64, { act = "gelu_tanh" }), { label = "encoder", causal = false })
+    sized(768, 12, 12, 3072, 64, { act = "gelu_tanh", norm_eps = 1e-6 }),
+    { label = "encoder", causal = false })
 
-local audio = with(vision, sized(768, 12, 12, 3072), {
+local audio = with(vision, sized(768, 12, 12, 3072, nil, { norm_eps = 1e-5 }), {
     position = "convolution(added)",
     tokens_from = false,
-    norm = function(f)
-        return f:read(flag("do_stable_layer_norm", false)) and "layernorm-pre" or "layernorm-post"
+    place = function(f)
+        return f:read(flag("do_stable_layer_norm", false)) and "pre" or "post"
     end,
     note = "as many positions as frames",
 })
 types.wav2vec2, types.hubert = audio, audio
 
 -- ---- encoders with decoders ----
+
+local crossed = "cross attention stands between self attention and feed-forward"
 
 -- Self and cross attention in the key names of BART's time.
 local function encoder_decoder(d_model, layers, heads, ffn_width, max_seq, act, more)
@@ -1127,7 +1200,8 @@ local function encoder_decoder(d_model, layers, heads, ffn_width, max_seq, act, 
         table_seq = function(f) return f.position:find("^learned") and f.max_seq end,
         qkv_bias = true,
         o_bias = true,
-        norm = "layernorm-pre",
+        ffn_bias = true,
+        norm_eps = 1e-5,
         defaults = { d_model = d_model, act = act, layers = layers, heads = heads,
             ffn_width = ffn_width, max_seq = max_seq },
     }, more, {
@@ -1135,10 +1209,10 @@ local function encoder_decoder(d_model, layers, heads, ffn_width, max_seq, act, 
             { label = "encoder", suffix = "encoder",
                 heads = must "encoder_attention_heads", layers = must "encoder_layers",
                 ffn_width = must "encoder_ffn_dim" },
-            { label = "decoder self", suffix = "decoder", causal = true,
+            { label = "decoder self", suffix = "decoder", causal = true, no_block = crossed,
                 heads = must "decoder_attention_heads", layers = must "decoder_layers",
                 ffn_width = must "decoder_ffn_dim" },
-            { label = "decoder cross", suffix = "cross", position = "none",
+            { label = "decoder cross", suffix = "cross", position = "none", no_block = crossed,
                 source_seq = fact "max_seq",
                 heads = must "decoder_attention_heads", layers = must "decoder_layers",
                 ffn_width = must "decoder_ffn_dim" },
@@ -1147,10 +1221,10 @@ local function encoder_decoder(d_model, layers, heads, ffn_width, max_seq, act, 
 end
 
 types.bart = encoder_decoder(1024, 12, 16, 4096, 1024, "gelu",
-    { position = "learned(offset 2)", norm = "layernorm-post" })
+    { position = "learned(offset 2)", place = "post" })
 types.mbart = encoder_decoder(1024, 12, 16, 4096, 1024, "gelu", { position = "learned(offset 2)" })
 types.marian = encoder_decoder(1024, 12, 16, 4096, 1024, "gelu",
-    { position = "sinusoidal(added)", norm = "layernorm-post" })
+    { position = "sinusoidal(added)", place = "post" })
 types.pegasus = encoder_decoder(1024, 12, 16, 4096, 1024, "gelu",
     { position = "sinusoidal(added)" })
 types.m2m_100 = encoder_decoder(1024, 12, 16, 4096, 1024, "relu",
@@ -1210,7 +1284,8 @@ local function t5(d_model, heads, layers, d_ff, feed_forward)
         end,
         qkv_bias = false,
         o_bias = false,
-        norm = "rmsnorm-pre",
+        norm_type = "rmsnorm",
+        norm_eps = number("layer_norm_epsilon", 1e-6),
         defaults = { d_model = d_model, heads = heads, encoder_layers = layers, ffn_width = d_ff,
             head_dim = 64 },
         components = {
@@ -1218,8 +1293,9 @@ local function t5(d_model, heads, layers, d_ff, feed_forward)
                 layers = fact "encoder_layers",
                 note = "bias table in layer 0 only, shared by all layers; d_kv independent of "
                     .. "d_model/heads" }),
-            with(buckets(false), { label = "decoder self", suffix = "decoder", causal = true }),
-            { label = "decoder cross", suffix = "cross", position = "none",
+            with(buckets(false), { label = "decoder self", suffix = "decoder", causal = true,
+                no_block = crossed }),
+            { label = "decoder cross", suffix = "cross", position = "none", no_block = crossed,
                 source_seq = fact "max_seq" },
         },
     })
@@ -1264,6 +1340,8 @@ types.paligemma = { parts = {
 } }
 
 types.mllama_vision_model = with(vision, sized(1280, 16, 32, 5120), {
+    norm_eps = number("norm_eps", 1e-5),
+    no_block = "gates scale what its global layers add",
     heads = must "attention_heads num_attention_heads",
     layers = function(f)
         return f:read(must("num_hidden_layers", 32)) + f:read(size("num_global_layers", 8))
@@ -1296,6 +1374,7 @@ types.mllama_text_model = with(modern,
         components = {
             { label = "self", suffix = "self" },
             { label = "cross", suffix = "cross", causal = false, position = "none",
+                no_block = "gates scale what its cross attention layers add",
                 rope = function() end, mask = "bool",
                 mask_text = "which image's tiles a position sees",
                 qk_norm = qk_norm("rmsnorm", "head", "rms_norm_eps", 1e-5, { order = "no_rope" }) },

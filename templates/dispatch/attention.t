@@ -1,5 +1,5 @@
 $ -- Attention on given q, k and v, directly or from a cache: checks arguments, cuts a call into tasks.
-$ local layer = shape.emit == "layer"
+$ local layer = shape.emit ~= "attention"
 $ ring = layout.cache.ring -- blocks of a ring cache, or nil; read by the layer's part, too
 
 /* ---- tasks ---- */
@@ -57,6 +57,13 @@ $ elseif layer then
     size_t n;
     float *q_rows, *k_rows, *v_rows, *y; /* its targets; NULL: not wanted */
     float *rows;                         /* room for them: q, k, v, the attention's output */
+$ end
+$ if shape.block then
+    /* Rows of a block's chunk: x; the input of attention or feed-forward; what these two give; the sums, in
+     * y; and the feed-forward's inner values. */
+    int whole; /* 0: the layer alone */
+    const float *residual;
+    float *normed, *part, *sum, *inner;
 $ end
 $ if rope_switches then
     int is_long; /* turn as a long sequence */

@@ -1,7 +1,9 @@
 $ -- The layer: packed weights, projections around attention.
-$ if shape.emit == "layer" then
+$ if shape.emit ~= "attention" then
 $ local source_width = NAME .. (shape.cross and "_SOURCE_D_MODEL" or "_D_MODEL")
 $ local w, rows, reach = memory.weight_offsets or mla_layer.weights, layout.layer_rows, layout.reach
+$ local block = shape.block
+$ local gated = block and block.gated
 $ -- What calls take besides: packed among the weights, and taken from there or from the call.
 $ function pack_extras()
 $   for _, extra in ipairs(packed) do
@@ -19,18 +21,21 @@ $ end
 /* ---- layer ---- */
 
 static const uint64_t ${name}_weights_mark = UINT64_C(0x${mark.weights});
+$ if block then
+static const uint64_t ${name}_block_mark = UINT64_C(0x${mark.block});
+$ end
 
 /* Packs `columns` outputs of `depth` inputs: panels of ${plan.PANEL} columns, each with its bias (if `has_bias`)
- * and then [depth][${plan.PANEL}]; columns past the last are zero. */
+ * and then [depth][${plan.PANEL}]; columns past the last are zero.${gated and " `gap` floats are left between panels." or ""} */
 $ if shape.mla then
 static void ${name}_pack_matrix(const float *w, size_t column_step, size_t input_step, const float *bias,
     int has_bias, size_t columns, size_t depth, float *packed)
 $ else
 static void ${name}_pack_matrix(const float *w, const float *bias, int has_bias, size_t columns,
-    size_t depth, float *packed)
+    size_t depth, float *packed${gated and ", size_t gap" or ""})
 $ end
 {
-    for (size_t first = 0; first < columns; first += ${plan.PANEL})
+    for (size_t first = 0; first < columns; first += ${plan.PANEL}${gated and ", packed += gap" or ""})
         for (size_t row = has_bias ? 0 : 1; row <= depth; row++, packed += ${plan.PANEL})
             for (size_t c = 0; c < ${plan.PANEL}; c++) {
                 const size_t column = first + c;
@@ -49,7 +54,7 @@ $ end
             }
 }
 
-$ if shape.qk_norm or shape.mla then
+$ if shape.qk_norm or shape.mla or block then
 /* Packs `count` vectors of `width` parameters, each padded with zeros to ${plan.VALUE_PAD}. Adds `more` to each:
  * -0 changes none. */
 static void ${name}_pack_norm(const float *from, float more, size_t count, size_t width, float *packed)
@@ -91,11 +96,12 @@ $ end
     if (!${name}_aligned(weights))
         return ${NAME}_ERROR_ALIGN;
 $ local function bias(which, on) return on and "source->" .. which or "NULL" end
+$ local no_gap = gated and ", 0" or ""
 $ local b, bo = shape.qkv_bias and 1 or 0, shape.o_bias and 1 or 0
-    ${name}_pack_matrix(source->wq, ${bias("bq", shape.qkv_bias)}, ${b}, ${layout.q_width}, ${NAME}_D_MODEL, packed);
-    ${name}_pack_matrix(source->wk, ${bias("bk", shape.qkv_bias)}, ${b}, ${layout.k_width}, ${source_width}, packed + ${w.wk});
-    ${name}_pack_matrix(source->wv, ${bias("bv", shape.qkv_bias)}, ${b}, ${layout.v_width}, ${source_width}, packed + ${w.wv});
-    ${name}_pack_matrix(source->wo, ${bias("bo", shape.o_bias)}, ${bo}, ${NAME}_D_MODEL, ${layout.o_width}, packed + ${w.wo});
+    ${name}_pack_matrix(source->wq, ${bias("bq", shape.qkv_bias)}, ${b}, ${layout.q_width}, ${NAME}_D_MODEL, packed${no_gap});
+    ${name}_pack_matrix(source->wk, ${bias("bk", shape.qkv_bias)}, ${b}, ${layout.k_width}, ${source_width}, packed + ${w.wk}${no_gap});
+    ${name}_pack_matrix(source->wv, ${bias("bv", shape.qkv_bias)}, ${b}, ${layout.v_width}, ${source_width}, packed + ${w.wv}${no_gap});
+    ${name}_pack_matrix(source->wo, ${bias("bo", shape.o_bias)}, ${bo}, ${NAME}_D_MODEL, ${layout.o_width}, packed + ${w.wo}${no_gap});
 $ for _, which in ipairs(shape.qk_norm and { "q_norm", "k_norm" } or {}) do
 $   local packed = layout[which]
     ${name}_pack_norm(source->${which}, ${shape.qk_norm.unit_offset and "1.0f" or "-0.0f"}, ${packed.count}, ${packed.width}, packed + ${w[which]});
@@ -171,6 +177,10 @@ static void ${name}_layer_keys(${name}_job *job, const ${name}_pool *pool, const
     for (; first < end; first += job->n) {
         job->x = x + first * ${source_width};
         job->n = end - first < ${rows} ? end - first : ${rows};
+$ if block then
+        if (job->whole)
+            ${name}_enter(pool, job);
+$ end
         job->q_rows = queries ? job->rows : NULL;
         job->k_rows = job->rows + ${rows * layout.q_width};
         job->v_rows = job->k_rows + ${rows * layout.k_width};
@@ -199,6 +209,10 @@ static void ${name}_layer_results(${name}_job *job, const ${name}_pool *pool, co
         job->pos = pos + first;
         if (!queries) {
             job->x = x + first * ${NAME}_D_MODEL;
+$ if block then
+            if (job->whole)
+                ${name}_enter(pool, job);
+$ end
             job->q_rows = job->rows;
             ${name}_run(pool, ${name}_project_task, job);
 $ if shape.rope or shape.qk_norm then
@@ -212,9 +226,18 @@ $ end
         ${name}_run(pool, ${name}_attend_task, job);
         job->q_rows = NULL;
         job->x = o_rows;
+$ if block then
+        job->sum = y + first * ${NAME}_D_MODEL;
+        job->y = job->whole ? job->part : job->sum;
+$ else
         job->y = y + first * ${NAME}_D_MODEL;
+$ end
         ${name}_run(pool, ${name}_project_task, job);
         job->y = NULL;
+$ if block then
+        if (job->whole)
+            ${name}_leave(pool, job);
+$ end
     }
 }
 
@@ -288,9 +311,16 @@ $ take_extras(layer_extras)
     return ${NAME}_OK;
 }
 $ else
+$ if block then
+/* The layer, or (`whole`) the block. */
+static int ${name}_run_layer(int whole, const void *weights, void *cache, size_t pos, size_t n, const float *x,
+    ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool)
+{
+$ else
 int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, ${layer_parameters}float *y,
     void *scratch, const ${name}_pool *pool)
 {
+$ end
     const ${name}_kernels *const kernels = ${name}_kernels_here();
     ${name}_job job;
     size_t held = 0;
@@ -329,6 +359,13 @@ $ end
     memcpy(&mark, weights, sizeof mark);
     if (mark != ${name}_weights_mark)
         return ${NAME}_ERROR_WEIGHTS;
+$ if block then
+    if (whole) {
+        memcpy(&mark, (const char *)weights + ${NAME}_WEIGHTS_BYTES, sizeof mark);
+        if (mark != ${name}_block_mark)
+            return ${NAME}_ERROR_WEIGHTS;
+    }
+$ end
     status = ${name}_check_run(kernels, scratch, pool);
     if (status != ${NAME}_OK)
         return status;
@@ -340,6 +377,12 @@ $ end
     job.weights = (const float *)weights + ${NAME}_ALIGN / sizeof(float);
     job.rows = (float *)scratch;
     job.scratch = job.rows + ${NAME}_LAYER_BYTES / sizeof(float);
+$ if block then
+    job.whole = whole;
+    job.inner = job.rows; /* once q, k, v and the attention's output are used */
+    job.normed = job.rows + ${rows * layout.inner_width};
+    job.part = job.normed + ${rows} * ${NAME}_D_MODEL;
+$ end
     if (cache != NULL) {
         job.kv = (float *)cache + ${NAME}_ALIGN / sizeof(float);
     } else {

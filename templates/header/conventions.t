@@ -1,6 +1,7 @@
-$ -- The head of the header: what the numbers mean, in words and formulas. `layer`, `rope`, `norm` and
-$ -- `unfused` are read by the header's other parts, too.
-$ layer, rope, norm = shape.emit == "layer", shape.rope, shape.qk_norm
+$ -- The head of the header: what the numbers mean, in words and formulas. `layer`, `rope`, `norm`, `block`
+$ -- and `unfused` are read by the header's other parts, too.
+$ block = shape.block
+$ layer, rope, norm = shape.emit ~= "attention", shape.rope, shape.qk_norm
 #ifndef ${NAME}_H
 #define ${NAME}_H
 
@@ -131,6 +132,33 @@ $   local owners = norm.width == "full" and "each channel has its weight" or nor
  *   qk norm   ${norm.type == "layernorm" and "LayerNorm" or "RMSNorm"} of q and k, ${of}, ${when}:
  *             ${top} / sqrt(${below} + ${("%.9g"):format(norm.eps)}) * ${norm.unit_offset and "(1 + w)" or "w"}${norm.bias and " + b" or ""}; ${owners};
  *             the cache holds k after it
+$ end
+$ if block then
+$   local m = block.residual_multiplier and ("%.9g * "):format(block.residual_multiplier) or ""
+ *   block     with A the attention layer and F the feed-forward, x becomes
+$   if block.place == "pre" then
+ *             y = h + ${m}F(norm_f(h)), h = x + ${m}A(norm_a(x)): norm_a attention_norm, norm_f ffn_norm
+$   elseif block.place == "post" then
+ *             y = norm_f(h + ${m}F(h)), h = norm_a(x + ${m}A(x)): norm_a attention_post_norm, norm_f
+ *             ffn_post_norm
+$   elseif block.place == "sandwich" then
+ *             y = h + ${m}norm_g(F(norm_f(h))), h = x + ${m}norm_b(A(norm_a(x))): norm_a attention_norm, norm_b
+ *             attention_post_norm, norm_f ffn_norm, norm_g ffn_post_norm
+$   elseif block.place == "res_post" then
+ *             y = h + ${m}norm_f(F(h)), h = x + ${m}norm_a(A(x)): norm_a attention_post_norm, norm_f
+ *             ffn_post_norm
+$   else
+ *             y = (x + ${m}A(norm_a(x))) + ${m}F(${block.parallel_norms == 2 and "norm_f(x)), norm_a attention_norm, norm_f ffn_norm" or "norm_a(x)), norm_a attention_norm"}
+$   end
+$   local top, below = "v", "mean of v^2"
+$   if block.norm == "layernorm" then top, below = "(v - mean)", "variance" end
+ *             a norm of v is ${top} / sqrt(${below} + ${("%.9g"):format(block.eps)}) * ${block.unit_offset and "(1 + w)" or "w"}${block.norm_bias and " + b" or ""}
+ *             F(v) = W_down ${block.gated and "(act(W_gate v) * (W_up v))" or "act(W_up v)"}${block.bias and ", each matrix with its bias" or ""}, ${block.ffn} wide
+$   local acts = {
+$     gelu = "v (1 + erf(v / sqrt 2)) / 2", silu = "v / (1 + e^-v)", relu = "max(v, 0)", relu2 = "max(v, 0)^2",
+$     gelu_tanh = "v (1 + tanh(sqrt(2 / pi) (v + 0.044715 v^3))) / 2", quick_gelu = "v / (1 + e^(-1.702 v))",
+$   }
+ *             act(v) = ${acts[block.act]} (${block.act})
 $ end
  *   NaN       reaches exactly the outputs that see it; what is not visible is never used
  *

@@ -226,6 +226,45 @@ ${NAME}_API int ${name}_layer(const void *weights, void *cache, size_t pos, size
     ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 $   end
 $ end
+$ if block then
+$   local function dims(columns, depth)
+$     if shape.weights_layout == "in_out" then columns, depth = depth, columns end
+$     return ("[%d][%d]"):format(columns, depth)
+$   end
+$   local sense = {
+$     attention_norm = "of x, before attention", attention_post_norm = block.place == "post" and "of x + attention" or "of the attention's output",
+$     ffn_norm = block.place == "parallel" and "of x, before the feed-forward" or "of the sum, before the feed-forward",
+$     ffn_post_norm = block.place == "post" and "of the sum with the feed-forward" or "of the feed-forward's output",
+$   }
+
+/* The block's parameters, matrices as those of the layer. */
+typedef struct ${name}_block_weights {
+    ${name}_weights attention;
+$   for _, each in ipairs(layout.norms) do
+    const float *${each}; /* [${shape.d_model}], ${sense[each]}${block.unit_offset and "; 1 is added" or ""} */
+$     if block.norm_bias then
+    const float *${each}_bias; /* [${shape.d_model}] */
+$     end
+$   end
+$   if block.gated then
+    const float *w_gate; /* ${dims(block.ffn, shape.d_model)} */
+$   end
+    const float *w_up;   /* ${dims(block.ffn, shape.d_model)} */
+    const float *w_down; /* ${dims(shape.d_model, block.ffn)} */
+$   if block.bias then
+    const float *${block.gated and "b_gate, *b_up" or "b_up"}, *b_down; /* ${block.gated and ("[%d], "):format(block.ffn) or ""}[${block.ffn}], [${shape.d_model}] */
+$   end
+} ${name}_block_weights;
+
+/* Packs them, once: into ${NAME}_BLOCK_WEIGHTS_BYTES at `weights`, the same on every instruction set.
+ * They begin with the attention layer's: _layer takes them too. NULL, ALIGN. */
+${NAME}_API int ${name}_pack_block_weights(const ${name}_block_weights *source, void *weights) ${NAME}_CHECK;
+
+/* The whole block, as above, with `weights` of _pack_block_weights; all else as in _layer. NULL, RANGE,
+ * ALIGN, CACHE, WEIGHTS, CPU. */
+${NAME}_API int ${name}_block(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+    ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
+$ end
 
 /* The instruction set that runs, "none" if the CPU runs none of them. The first call of any function
  * picks the best; looking is safe from any number of threads. */

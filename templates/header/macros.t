@@ -102,16 +102,38 @@ $ if norm then
 #define ${NAME}_QK_NORM_BIAS ${norm.bias and 1 or 0}
 #define ${NAME}_QK_NORM_PER_HEAD ${norm.weights and 1 or 0}
 $ end
+$ if block then
+$   local has = {}
+$   for _, each in ipairs(layout.norms) do has[each] = 1 end
+#define ${NAME}_HAS_BLOCK 1
+#define ${NAME}_FFN ${block.ffn} /* width of the feed-forward */
+#define ${NAME}_ACT "${block.act}"
+#define ${NAME}_GATED ${block.gated and 1 or 0}
+#define ${NAME}_FFN_BIAS ${block.bias and 1 or 0}
+#define ${NAME}_PLACE "${block.place}" /* of the norms */
+#define ${NAME}_ATTENTION_NORM ${has.attention_norm or 0} /* which norms there are */
+#define ${NAME}_ATTENTION_POST_NORM ${has.attention_post_norm or 0}
+#define ${NAME}_FFN_NORM ${has.ffn_norm or 0}
+#define ${NAME}_FFN_POST_NORM ${has.ffn_post_norm or 0}
+#define ${NAME}_NORM_LAYERNORM ${block.norm == "layernorm" and 1 or 0} /* 0: RMSNorm */
+#define ${NAME}_NORM_EPS ${float_text(block.eps)}
+#define ${NAME}_NORM_UNIT_OFFSET ${block.unit_offset and 1 or 0}
+#define ${NAME}_NORM_BIAS ${block.norm_bias and 1 or 0}
+#define ${NAME}_RESIDUAL_MULTIPLIER ${float_text(block.residual_multiplier or 1.0)}
+$ end
 
 /* Memory, in bytes. */
 #define ${NAME}_ALIGN ${plan.ALIGN}
 #define ${NAME}_CACHE_BYTES ${size(memory.cache_bytes)}
 #define ${NAME}_WEIGHTS_BYTES ${size(memory.weights_bytes)}
+$ if block then
+#define ${NAME}_BLOCK_WEIGHTS_BYTES ${size(memory.block_weights_bytes)} /* the layer's come first */
+$ end
 #define ${NAME}_HEAD_FLOATS ${size(layout.head_floats)} /* packed keys${shape.values_in_keys and "" or " and values"} of one KV head */
 $ if layout.cache.ring then
 #define ${NAME}_CACHE_HEAD_FLOATS ${size(layout.cache.head_floats)} /* likewise in a cache */
 $ end
-#define ${NAME}_LAYER_BYTES ${size(memory.layer_bytes)}  /* parts of the scratch: rows of the layer, */
+#define ${NAME}_LAYER_BYTES ${size(memory.layer_bytes)}  /* parts of the scratch: rows of the ${block and "block" or "layer"}, */
 #define ${NAME}_THREAD_BYTES ${size(memory.thread_bytes)} /* one thread's own */
 #define ${NAME}_MAX_THREADS ${plan.MAX_THREADS}
 /* Scratch of any call, with one thread or with a pool of `threads`. */
@@ -124,7 +146,7 @@ $ end
 #define ${NAME}_CACHE_SCRATCH_BYTES_FOR(threads)                                                   \
     (${NAME}_LAYER_BYTES + (size_t)(threads) * ${NAME}_THREAD_BYTES)
 
-/* Costs. FLOPs count multiplications and additions${layer and ", projections included" or ""}. */
+/* Costs. FLOPs count multiplications and additions${block and ", of the whole block" or layer and ", projections included" or ""}. */
 #define ${NAME}_PARAMETERS ${size(layer and memory.parameters.total or 0)}
 #define ${NAME}_KV_BYTES_PER_TOKEN ${size(memory.kv_bytes_per_token)}
 #define ${NAME}_FLOPS_PREFILL ${float_text(memory.flops_prefill + 0.0)} /* ${shape.capacity} positions at once */

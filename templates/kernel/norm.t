@@ -1,10 +1,13 @@
 $ -- Norms of rows.
-$ local norm = shape.qk_norm or shape.mla and { type = "rmsnorm", eps = shape.mla.eps }
-$ if norm then
-$   local written = {}
-$   local function norm_row(width)
-$     if written[width] then return end
-$     written[width] = true
+$ if shape.qk_norm or shape.mla or shape.block then
+$   -- Norms that a norm function is written for, by all that it depends on; so q, k and a block share.
+$   local functions, names = {}, {}
+$   local function norm_row(norm, width)
+$     local sign = ("%d %s %s %s"):format(width, norm.type, float(norm.eps), norm.bias)
+$     if functions[sign] then return functions[sign] end
+$     local id_norm = ("norm_%d"):format(width)
+$     while names[id_norm] do id_norm = id_norm .. "_" end
+$     functions[sign], names[id_norm] = id_norm, true
 $     local whole, rest = width // 16 * 16, width % 16
 $     -- Runs over the channels, 16 at a time: step(base, channel) writes what is done with those
 $     -- at `base`, `channel` being the first one; the last ones lie in `tail`, followed by zeros.
@@ -38,7 +41,7 @@ $     end
 
 /* ${norm.type == "layernorm" and "LayerNorm" or "RMSNorm"} of ${width} channels in place, times w${norm.bias and ", plus b" or ""}. A sum is 16 partial sums, those of the
  * channels with the same index mod 16, folded: the same bits on every instruction set. */
-static ${ID}_CODE void ${id}_norm_${width}(float *x, const float *w${norm.bias and ", const float *b" or ""})
+static ${ID}_CODE void ${id}_${id_norm}(float *x, const float *w${norm.bias and ", const float *b" or ""})
 {
     float sums[16];
     ${vec} ${each(sums, function(i) return ("sum%d = %s"):format(i, zero()) end)}, factor;
@@ -78,36 +81,73 @@ $     if rest > 0 then
     memcpy(${at("x", whole)}, tail, ${rest} * sizeof(float));
 $     end
 }
+$     return id_norm
 $   end
 $   local function norm_of(which, heads, packed)
-$     norm_row(packed.width)
+$     local norm = shape.qk_norm
+$     local id_norm = norm_row(norm, packed.width)
 
 static ${ID}_CODE void ${id}_norm_${which}(float *x, size_t n, const float *w)
 {
     for (size_t row = 0; row < n; row++)
 $     if norm.width == "full" then
-        ${id}_norm_${packed.width}(x + row * ${packed.width}, w${norm.bias and (", w + %d"):format(packed.bias) or ""});
+        ${id}_${id_norm}(x + row * ${packed.width}, w${norm.bias and (", w + %d"):format(packed.bias) or ""});
 $     else
         for (size_t head = 0; head < ${heads}; head++, x += ${hd})
 $       local own = norm.weights == "per_head" and (" + head * %d"):format(packed.stride) or ""
-            ${id}_norm_${packed.width}(x, w${own}${norm.bias and (", w%s + %d"):format(own, packed.bias) or ""});
+            ${id}_${id_norm}(x, w${own}${norm.bias and (", w%s + %d"):format(own, packed.bias) or ""});
+$     end
+}
+$   end
+$   if shape.qk_norm then
+$     norm_of("q", shape.heads, layout.q_norm)
+$     norm_of("k", shape.kv_heads, layout.k_norm)
+$   end
+$   if shape.block then
+$     local block, packed = shape.block, layout.norm
+$     local id_norm = norm_row({ type = block.norm, eps = block.eps, bias = block.norm_bias or nil }, packed.width)
+
+static ${ID}_CODE void ${id}_norm(const float *x, const float *w, float *y)
+{
+    if (y != x)
+        memcpy(y, x, ${packed.width} * sizeof(float));
+    ${id}_${id_norm}(y, w${packed.bias and (", w + %d"):format(packed.bias) or ""});
+}
+
+$     local whole, rest = packed.width // W * W, packed.width % W
+$     local function term(x, a)
+$       return block.residual_multiplier and fma(a, set1(float(block.residual_multiplier)), x) or add(x, a)
+$     end
+static ${ID}_CODE void ${id}_add(const float *x, const float *a, float *y)
+{
+$     if whole > 0 then
+    for (int c = 0; c < ${whole}; c += ${W}) {
+        const ${vec} u = ${load("x + c")}, v = ${load("a + c")};
+        ${store("y + c", term("u", "v"))};
+    }
+$     end
+$     if rest > 0 then
+    {
+        float u[${W}] = {0}, v[${W}] = {0};
+        memcpy(u, ${at("x", whole)}, ${rest} * sizeof(float));
+        memcpy(v, ${at("a", whole)}, ${rest} * sizeof(float));
+        const ${vec} last = ${load("u")}, last_a = ${load("v")};
+        ${store_first(tostring(rest), at("y", whole), term("last", "last_a"))};
+    }
 $     end
 }
 $   end
 $   if shape.mla then
 $     local function norm_latent(which, width, stride)
-$       norm_row(width)
+$       local id_norm = norm_row({ type = "rmsnorm", eps = shape.mla.eps }, width)
 
 static ${ID}_CODE void ${id}_norm_${which}(float *x, size_t n, const float *w)
 {
     for (size_t row = 0; row < n; row++)
-        ${id}_norm_${width}(x + row * ${stride}, w);
+        ${id}_${id_norm}(x + row * ${stride}, w);
 }
 $     end
 $     if shape.mla.q_rank then norm_latent("q", shape.mla.q_rank, shape.mla.q_rank) end
 $     norm_latent("kv", shape.mla.kv_rank, hd)
-$   else
-$     norm_of("q", shape.heads, layout.q_norm)
-$     norm_of("k", shape.kv_heads, layout.k_norm)
 $   end
 $ end

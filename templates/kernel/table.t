@@ -19,7 +19,7 @@ $   if shape.mla.q_rank then
     ${id}_norm_q,
 $   end
     ${id}_norm_kv,
-$ elseif shape.emit == "layer" then
+$ elseif shape.emit ~= "attention" then
     ${id}_project_in,
     ${id}_project_out,
 $   if shape.cross then
@@ -32,6 +32,12 @@ $ if shape.qk_norm then
 $ end
 $ if shape.rope then
     ${id}_rotate,
+$ end
+$ if shape.block then
+    ${id}_project_up,
+    ${id}_project_down,
+    ${id}_norm,
+    ${id}_add,
 $ end
 };
 #if defined(__clang__)

@@ -32,6 +32,10 @@ static void dump(FILE *file) {
     write_row(file, y, rows * X_ROW);
     need(KERNEL(layer)(weights, cache, n - 2, 2, x, y, scratch, NULL) == 0, "layer with a cache");
     write_row(file, y, 2 * X_ROW);
+#if SIZE(HAS_BLOCK)
+    need(KERNEL(block)(weights, NULL, 0, rows, x, y, scratch, NULL) == 0, "block");
+    write_row(file, y, rows * X_ROW);
+#endif
 #endif
 }
 

@@ -17,5 +17,14 @@ return {
   qk_norm = { type = "layernorm", bias = true },
   qkv_bias = true,
   o_bias = true,
+  block = {
+    norm = "layernorm",
+    place = "sandwich",
+    ffn = 99,
+    act = "gelu",
+    gated = true,
+    bias = true,
+    residual_multiplier = 0.7,
+  },
   isa = { "scalar", "avx2", "avx512" },
 }

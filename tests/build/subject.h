@@ -47,8 +47,7 @@ static float *numbers(size_t count, float scale, uint32_t seed) {
 #if SIZE(HAS_LAYER)
 #define X_ROW ((size_t)SIZE(D_MODEL))
 
-static void *packed_weights(void) {
-    void *packed = aligned(SIZE(WEIGHTS_BYTES));
+static KERNEL(weights) source_weights(void) {
     KERNEL(weights) source;
     memset(&source, 0, sizeof source);
     source.wq = numbers(Q_ROW * X_ROW, 0.2f, 1);
@@ -71,7 +70,59 @@ static void *packed_weights(void) {
     source.q_norm_bias = numbers(Q_ROW, 1.0f, 11);
     source.k_norm_bias = numbers(K_ROW, 1.0f, 12);
 #endif
+    return source;
+}
+
+/* Of the layer, or the block's, which a layer takes too. */
+static void *packed_weights(void) {
+#if SIZE(HAS_BLOCK) /* only there if there is one */
+    void *packed = aligned(SIZE(BLOCK_WEIGHTS_BYTES));
+    const size_t inner = X_ROW * SIZE(FFN);
+    KERNEL(block_weights) source;
+    memset(&source, 0, sizeof source);
+    source.attention = source_weights();
+#if SIZE(ATTENTION_NORM)
+    source.attention_norm = numbers(X_ROW, 1.0f, 20);
+#if SIZE(NORM_BIAS)
+    source.attention_norm_bias = numbers(X_ROW, 1.0f, 21);
+#endif
+#endif
+#if SIZE(ATTENTION_POST_NORM)
+    source.attention_post_norm = numbers(X_ROW, 1.0f, 22);
+#if SIZE(NORM_BIAS)
+    source.attention_post_norm_bias = numbers(X_ROW, 1.0f, 23);
+#endif
+#endif
+#if SIZE(FFN_NORM)
+    source.ffn_norm = numbers(X_ROW, 1.0f, 24);
+#if SIZE(NORM_BIAS)
+    source.ffn_norm_bias = numbers(X_ROW, 1.0f, 25);
+#endif
+#endif
+#if SIZE(FFN_POST_NORM)
+    source.ffn_post_norm = numbers(X_ROW, 1.0f, 26);
+#if SIZE(NORM_BIAS)
+    source.ffn_post_norm_bias = numbers(X_ROW, 1.0f, 27);
+#endif
+#endif
+#if SIZE(GATED)
+    source.w_gate = numbers(inner, 0.4f, 28);
+#if SIZE(FFN_BIAS)
+    source.b_gate = numbers(SIZE(FFN), 3.0f, 29);
+#endif
+#endif
+    source.w_up = numbers(inner, 0.4f, 30);
+    source.w_down = numbers(inner, 0.2f, 31);
+#if SIZE(FFN_BIAS)
+    source.b_up = numbers(SIZE(FFN), 1.0f, 32);
+    source.b_down = numbers(X_ROW, 1.0f, 33);
+#endif
+    need(KERNEL(pack_block_weights)(&source, packed) == 0, "pack_block_weights");
+#else
+    void *packed = aligned(SIZE(WEIGHTS_BYTES));
+    const KERNEL(weights) source = source_weights();
     need(KERNEL(pack_weights)(&source, packed) == 0, "pack_weights");
+#endif
     return packed;
 }
 #endif

@@ -74,6 +74,11 @@ int main(void) {
     need(KERNEL(layer)(weights, NULL, 0, ROWS, x, y, scratch[0], NULL) == 0, "layer");
     need(KERNEL(layer)(weights, cache, 0, ROWS, x, again, shared, &pool) == 0, "layer with a pool");
     need(memcmp(y, again, ROWS * X_ROW * sizeof(float)) == 0, "layer has the serial bits");
+#if SIZE(HAS_BLOCK)
+    need(KERNEL(block)(weights, NULL, 0, ROWS, x, y, scratch[0], NULL) == 0, "block");
+    need(KERNEL(block)(weights, cache, 0, ROWS, x, again, shared, &pool) == 0, "block with a pool");
+    need(memcmp(y, again, ROWS * X_ROW * sizeof(float)) == 0, "block has the serial bits");
+#endif
 #endif
     return 0;
 }

@@ -38,12 +38,15 @@ enum request {
     MERGE,        /* out, lse, other, other_lse, n */
     PACK_WEIGHTS, /* the arrays, whether there is a source; weights */
     LAYER,
-    SOURCE, /* weights, cache, pos, n, x, scratch, pool */
+    SOURCE,             /* weights, cache, pos, n, x, scratch, pool */
+    PACK_BLOCK_WEIGHTS, /* the attention's arrays, the block's, whether there is a source; weights
+                         */
+    BLOCK_CALL,         /* as LAYER */
     REQUESTS
 };
 enum buffer_kind { FLOATS, MEMORY, SCRATCH };
 enum buffer_flag { FROZEN = 1, FOLLOW = 2 };
-enum { BUFFERS = 16, PLACE = 4096, TEXT = 256, KEPT = 16 };
+enum { BUFFERS = 32, PLACE = 4096, TEXT = 256, KEPT = 16 };
 #define CLOSING "all requests answered"
 
 /* Called where the other side has gone. */

@@ -227,6 +227,22 @@ static const struct pool *get_pool(struct pool *pool) {
 
 /* ---- requests ---- */
 
+static struct weights get_weights(void) {
+    const float *all[ARRAYS];
+    for (size_t i = 0; i < ARRAYS; i++)
+        all[i] = get_pointer();
+    return (struct weights){all[0], all[1], all[2], all[3],  all[4],  all[5],  all[6],
+                            all[7], all[8], all[9], all[10], all[11], all[12], all[13]};
+}
+
+static struct block_weights get_block_weights(void) {
+    const float *all[BLOCK_ARRAYS];
+    for (size_t i = 0; i < BLOCK_ARRAYS; i++)
+        all[i] = get_pointer();
+    return (struct block_weights){all[0], all[1], all[2], all[3],  all[4],  all[5],  all[6],
+                                  all[7], all[8], all[9], all[10], all[11], all[12], all[13]};
+}
+
 static void get_extras(struct extras *extras) {
     extras->sinks = get_pointer();
     extras->lse = get_pointer();
@@ -280,14 +296,17 @@ static int call(enum request request) {
         return kernel->merge(out, lse, other, other_lse, get_size());
     }
     case PACK_WEIGHTS: {
-        const float *all[ARRAYS];
-        for (size_t i = 0; i < ARRAYS; i++)
-            all[i] = get_pointer();
-        const struct weights source = {all[0], all[1], all[2], all[3],  all[4],  all[5],  all[6],
-                                       all[7], all[8], all[9], all[10], all[11], all[12], all[13]};
+        const struct weights source = get_weights();
         const bool given = get_number(stdin);
         return kernel->pack_weights(given ? &source : NULL, get_pointer());
     }
+    case PACK_BLOCK_WEIGHTS: {
+        const struct weights attention = get_weights();
+        const struct block_weights source = get_block_weights();
+        const bool given = get_number(stdin);
+        return kernel->pack_block_weights(&attention, given ? &source : NULL, get_pointer());
+    }
+    case BLOCK_CALL:
     case LAYER:
         weights = get_pointer();
         cache = get_pointer();
@@ -297,7 +316,8 @@ static int call(enum request request) {
         get_extras(&extras);
         out = get_pointer();
         scratch = get_pointer();
-        return kernel->layer(weights, cache, pos, n, q, &extras, out, scratch, get_pool(&room));
+        return (request == LAYER ? kernel->layer : kernel->block_call)(
+            weights, cache, pos, n, q, &extras, out, scratch, get_pool(&room));
     case SOURCE:
         weights = get_pointer();
         cache = get_pointer();

@@ -141,6 +141,12 @@ local values = {
         return norm.width ~= "full" and d.pick { "shared", "per_head" } or nil
     end,
     ["qk_norm.eps"] = function(d) return d.pick { 1e-12, 1e-6, 1e-5, 1e-3, 0.25 } end,
+    ["block.parallel_norms"] = function(d, _, block)
+        return block.place == "parallel" and d.whole(1, 2) or nil
+    end,
+    ["block.eps"] = function(d) return d.pick { 1e-12, 1e-6, 1e-5, 1e-3, 0.25 } end,
+    ["block.ffn"] = function(d) return d.near(WIDTHS, 1, 600) end,
+    ["block.residual_multiplier"] = function(d) return d.size(0.05, 4) end,
     ["tile.query_rows"] = function(d) return d.whole(1, 40) end,
     ["tile.score_vectors"] = function(d) return 1 << d.whole(0, 3) end,
     -- a multiple of what a tile takes, with 16 lanes too
@@ -157,7 +163,7 @@ local values = {
     ["emit"] = function(d, it)
         local layer = it.rope or it.qk_norm or it.mla or it.d_model or it.qkv_bias or it.o_bias
             or it.weights_layout or it.cross and it.cross.d_model
-        return layer and "layer" or d.pick { "attention", "layer" }
+        return it.block and "block" or layer and "layer" or d.pick { "attention", "layer" }
     end,
 }
 
@@ -259,6 +265,7 @@ local features = {
     { "d_model" },
     { "tile" },
     { "unroll" },
+    { "block", unless = has_latent },
     { "emit" },
 }
 -- Fields that draw_shape and draw fill in themselves.

@@ -298,6 +298,9 @@ Test(files, every_shape_of_spec_survives_the_round_trip) {
         "unroll=2",
         "rope={rotary_dim=2, layout='interleaved'}",
         "tile={query_rows=12}",
+        "block={norm='layernorm', ffn=12, act='gelu', norm_bias=false}",
+        ("block={norm='rmsnorm', place='parallel', parallel_norms=2, eps=1e-4, unit_offset=true, "
+         "norm_bias=true, ffn=12, act='silu', gated=true, bias=true, residual_multiplier=0.5}"),
         "causal=false",
         "d_model=24",
         "qk_norm={type='rmsnorm', width='full', unit_offset=true}",

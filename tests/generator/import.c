@@ -155,6 +155,87 @@ Test(import, the_comparison_can_fail) {
     free(table->text);
 }
 
+/* ---- blocks ---- */
+
+/* The block of a written spec, or why it has none: by each model's code in transformers. */
+static const struct {
+    const char *model, *spec, *block;
+} blocks[] = {
+    {"gpt2", "gpt2",
+     "block = { act = \"gelu_tanh\", bias = true, eps = 1e-05, ffn = 3072, norm = \"layernorm\" }"},
+    {"EleutherAI-gpt-j-6b", "eleutherai_gpt_j_6b",
+     "block = { act = \"gelu_tanh\", bias = true, eps = 1e-05, ffn = 16384, norm = \"layernorm\", "
+     "place = \"parallel\" }"},
+    {"EleutherAI-gpt-neox-20b", "eleutherai_gpt_neox_20b",
+     "block = { act = \"gelu\", bias = true, eps = 1e-05, ffn = 24576, norm = \"layernorm\", "
+     "parallel_norms = 2, place = \"parallel\" }"},
+    {"tiiuae-falcon-7b", "tiiuae_falcon_7b",
+     "block = { act = \"gelu\", eps = 1e-05, ffn = 18176, norm = \"layernorm\", place = "
+     "\"parallel\" }"},
+    {"tiiuae-falcon-40b", "tiiuae_falcon_40b",
+     "block = { act = \"gelu\", eps = 1e-05, ffn = 32768, norm = \"layernorm\", parallel_norms = "
+     "2, place = \"parallel\" }"},
+    {"microsoft-phi-2", "microsoft_phi_2",
+     "block = { act = \"gelu_tanh\", bias = true, eps = 1e-05, ffn = 10240, norm = \"layernorm\", "
+     "place = \"parallel\" }"},
+    {"facebook-opt-350m", "facebook_opt_350m",
+     "block = { act = \"relu\", bias = true, eps = 1e-05, ffn = 4096, norm = \"layernorm\", place "
+     "= \"post\" }"},
+    {"bert-base-uncased", "bert_base_uncased",
+     "block = { act = \"gelu\", bias = true, eps = 1e-12, ffn = 3072, norm = \"layernorm\", place "
+     "= \"post\" }"},
+    {"mosaicml-mpt-7b-instruct", "mosaicml_mpt_7b_instruct",
+     "block = { act = \"gelu\", eps = 1e-05, ffn = 16384, norm = \"layernorm\", norm_bias = false "
+     "}"},
+    {"meta-llama-Llama-3.2-1B-Instruct", "meta_llama_llama_3_2_1b_instruct",
+     "block = { act = \"silu\", eps = 1e-05, ffn = 8192, gated = true, norm = \"rmsnorm\" }"},
+    {"google-gemma-2-2b-it", "google_gemma_2_2b_it_local",
+     "block = { act = \"gelu_tanh\", eps = 1e-06, ffn = 9216, gated = true, norm = \"rmsnorm\", "
+     "place = \"sandwich\", unit_offset = true }"},
+    {"google-gemma-2b", "google_gemma_2b",
+     "block = { act = \"gelu_tanh\", eps = 1e-06, ffn = 16384, gated = true, norm = \"rmsnorm\", "
+     "unit_offset = true }"},
+    {"allenai-OLMo-2-1124-7B", "allenai_olmo_2_1124_7b",
+     "block = { act = \"silu\", eps = 1e-06, ffn = 11008, gated = true, norm = \"rmsnorm\", place "
+     "= "
+     "\"res_post\" }"},
+    {"CohereForAI-c4ai-command-r-v01", "cohereforai_c4ai_command_r_v01",
+     "block = { act = \"silu\", eps = 1e-05, ffn = 22528, gated = true, norm = \"layernorm\", "
+     "norm_bias = false, place = \"parallel\" }"},
+    {"ibm-granite-granite-3.3-2b-base", "ibm_granite_granite_3_3_2b_base",
+     "norm = \"rmsnorm\", residual_multiplier = 0.22 }"},
+    {"stabilityai-stablelm-2-12b", "stabilityai_stablelm_2_12b", "place = \"parallel\" }"},
+    {"openai-clip-vit-base-patch32", "openai_clip_vit_base_patch32_vision",
+     "block = { act = \"quick_gelu\", bias = true, eps = 1e-05, ffn = 3072, norm = \"layernorm\" "
+     "}"},
+    {"google-t5-small", "google_t5_small_encoder",
+     "block = { act = \"relu\", eps = 1e-06, ffn = 2048, norm = \"rmsnorm\" }"},
+    {"google-t5-small", "google_t5_small_decoder", "-- no block: cross attention"},
+    {"mistralai-Mixtral-8x7B-v0.1", "mistralai_mixtral_8x7b_v0_1",
+     "-- no block: its feed-forward is a mixture of experts"},
+    {"answerdotai-ModernBERT-base", "answerdotai_modernbert_base_local",
+     "block = { act = \"gelu\", eps = 1e-05, ffn = 1152, gated = true, norm = \"layernorm\", "
+     "norm_bias = false }"},
+    {"answerdotai-ModernBERT-base", "answerdotai_modernbert_base_global",
+     "-- no block: its first layer has no norm"},
+    {"karpathy-stories15M", "karpathy_stories15m",
+     "act = \"silu\", eps = 1e-05, ffn = 768, gated = true, norm = \"rmsnorm\" }"},
+};
+
+Test(import, writes_blocks) {
+    enter();
+    char path[4200];
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        config_path(path, blocks[i].model);
+        cr_assert_eq(attnc("import", path, "-o", "out")->status, 0);
+        snprintf(path, sizeof path, "out/%s.lua", blocks[i].spec);
+        char *text = read_text(path);
+        cr_expect_not_null(strstr(text, blocks[i].block), "%s: no '%s' in\n%s", blocks[i].spec,
+                           blocks[i].block, text);
+        free(text);
+    }
+}
+
 /* ---- what must be refused ---- */
 
 /* A key of a good config gets another value, or none ("absent"); words of the message. Nested keys
