@@ -26,7 +26,7 @@ plan.VALUE_PANEL = 64
 plan.VALUE_PAD = 16
 plan.ALIGN = 64
 plan.MAX_THREADS = 256
--- Stack that no written function exceeds; the tests hold the compilers to it.
+-- Stack that no written function exceeds where the compiler optimises; the tests hold it to that.
 plan.STACK_BYTES = 16 << 10
 -- Rows that decode takes as one: above, even one key tile's reading is hidden by multiplying.
 plan.MAX_DECODE_ROWS = 16

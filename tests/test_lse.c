@@ -99,16 +99,16 @@ EACH(target, lse, past_the_keys, has_lse) {
     enum { ROWS = 5 };
     const size_t POSITIONS = 1 << 24;
     const struct kernel *kernel = selected(target);
-    const size_t held = smaller(longest(kernel), 37);
-    struct problem problem = attention_problem(kernel, held, smaller(held, ROWS), EVEN);
+    const size_t held = smaller(longest(kernel), 37), rows = smaller(held, ROWS);
+    struct problem problem = attention_problem(kernel, held, rows, EVEN);
     const size_t far[] = {held - smaller(held, 2), held + 1, held + kernel->window, held + 600,
-                          POSITIONS - ROWS};
+                          POSITIONS - rows};
     void *cache = guard_new(kernel->cache_bytes, AT_END);
     void *scratch = guard_new(kernel->cache_scratch_bytes(0), AT_END);
-    const size_t q_size = ROWS * kernel->heads * kernel->head_dim;
+    const size_t q_size = rows * kernel->heads * kernel->head_dim;
     float *q = make(q_size, sizeof *q);
     fill_mixed(q, q_size, 3, 1);
-    const size_t size = attention_size(&problem, ROWS), sums = ROWS * kernel->heads;
+    const size_t size = attention_size(&problem, rows), sums = rows * kernel->heads;
     float *out = guard_new(size * sizeof *out, AT_END);
     float *lse = guard_new(sums * sizeof *lse, AT_END);
     float *want = make(size, sizeof *want), *want_lse = make(sums, sizeof *want_lse);
@@ -119,13 +119,13 @@ EACH(target, lse, past_the_keys, has_lse) {
             struct extras extras = problem.extras;
             memset(scratch, 0xff, kernel->cache_scratch_bytes(0));
             memset(out, 0xff, size * sizeof *out);
-            for (size_t row = 0; row < ROWS; row++)
+            for (size_t row = 0; row < rows; row++)
                 views[row] = view_at(kernel, (ptrdiff_t)(far[i] + row), n);
             extras.lse = want_lse;
-            definition_attention(kernel, q, problem.k, problem.v, ROWS, &extras, views, want);
+            definition_attention(kernel, q, problem.k, problem.v, rows, &extras, views, want);
             extras.lse = lse;
             cr_assert_eq(
-                kernel->cache_attention(cache, far[i], ROWS, q, &extras, out, scratch, NULL), OK,
+                kernel->cache_attention(cache, far[i], rows, q, &extras, out, scratch, NULL), OK,
                 "%s: at %zu of %zu", label(kernel), far[i], n);
             expect_same(kernel, "past the keys", far[i], out, want, size);
             expect_same(kernel, "past the keys, lse", far[i], lse, want_lse, sums);
@@ -135,7 +135,7 @@ EACH(target, lse, past_the_keys, has_lse) {
     }
     if (kernel->source_width)
         return; /* queries stand nowhere */
-    cr_assert_eq(kernel->cache_attention(cache, POSITIONS - ROWS + 1, ROWS, q, &problem.extras, out,
+    cr_assert_eq(kernel->cache_attention(cache, POSITIONS - rows + 1, rows, q, &problem.extras, out,
                                          scratch, NULL),
                  ERROR_RANGE);
 }
@@ -201,7 +201,8 @@ EACH(target, lse, merge, has_lse) {
  * one cache does, within the bound of both and what merging adds: a weight of at most 1 is off by a
  * few roundings, and values are at most 1. */
 static void split(const struct kernel *kernel, size_t n, size_t parts) {
-    const size_t rows = smaller(n, 5), k_width = kernel->kv_heads * kernel->head_dim;
+    const size_t last = n - n * (parts - 1) / parts; /* no query stands before the last part */
+    const size_t rows = smaller(last, 5), k_width = kernel->kv_heads * kernel->head_dim;
     const size_t v_width = kernel->kv_heads * kernel->v_head_dim;
     const struct problem problem = attention_problem(kernel, n, rows, EVEN);
     const size_t size = attention_size(&problem, rows), sums = rows * kernel->heads;
@@ -220,8 +221,6 @@ static void split(const struct kernel *kernel, size_t n, size_t parts) {
         struct extras extras = problem.extras;
         extras.lse = lse[part > 0];
         extras.sinks = part ? none : extras.sinks;
-        if (n - rows < first)
-            break; /* a query would stand before the part */
         cr_assert_eq(kernel->cache_reset(cache), OK);
         for (size_t i = first; i < end; i += smaller(kernel->chunk, end - i))
             cr_assert_eq(kernel->cache_append(cache, i - first, smaller(kernel->chunk, end - i),

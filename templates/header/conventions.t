@@ -11,8 +11,8 @@ $ layer, rope, norm = shape.emit ~= "attention", shape.rope, shape.qk_norm
  * Conventions
  *   Arrays are dense, row-major, float; they need no alignment beyond a float's. `cache`, `weights`
  *   and `scratch` are the caller's memory, aligned to ${NAME}_ALIGN bytes. Nothing is allocated, no
- *   thread is started, no variable is kept but the choice of the instruction set. No function takes
- *   more than ${plan.STACK_BYTES} bytes of stack.
+ *   thread is started, no variable is kept but the choice of the instruction set. Optimised, no
+ *   function takes more than ${plan.STACK_BYTES} bytes of stack; with -O0, tiles take up to some 200 KiB.
  *   scores    ${float_text(shape.scale)} * <q, k>
 $ local conditions = {}
 $ if shape.causal then conditions[1] = "j <= i" end

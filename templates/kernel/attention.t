@@ -416,10 +416,6 @@ static ${ID}_CODE void ${id}_gather_${panel.channels}(const float *k, int from, 
     for (int j = from / ${W} * ${W}; j < end; j += ${W}) {
         const float *const tile = k + (size_t)(j / ${TILE}) * ${TILE * hd} + j % ${TILE};
         float *const target = v + (size_t)j * ${TILE};
-$       if has.prefetch then
-        for (int c = 0; c < ${panel.channels}; c++) /* of the next tile */
-            ${prefetch(("tile + %d + c * %d"):format(TILE * hd, TILE))};
-$       end
 $       if squares > 0 then
         for (int c = 0; c < ${squares}; c += ${W})
             ${transpose(("tile + c * %d"):format(TILE), tostring(TILE), "target + c")};
