@@ -85,6 +85,9 @@ local function common_environment(shape)
         layer_extras = arguments.of_layer(shape),
     }
     env.extra_parameters = arguments.parameters(env.extras) -- of the attention calls
+    -- cross attention: queries stand nowhere in the sequence of the keys
+    env.pos_parameter = shape.cross and "" or "size_t pos, "
+    env.kv_capacity = env.NAME .. (shape.cross and "_CACHE_POSITIONS" or "_CAPACITY")
     env.layer_parameters = arguments.parameters(env.layer_extras)
     for index, id in ipairs(shape.isa) do
         env.isas[index] = isas.get(id)
@@ -293,8 +296,8 @@ local function mark(kind, shape)
         turned.layout, tostring(shape.qkv_bias), tostring(shape.o_bias) }
     local ring = kind == "cache" and plan.layout(shape).cache.ring
     for _, more in ipairs { turned.scaling or false, turned.offset or false,
-        shape.qk_norm or false, shape.mla or false, ring and { ring = ring } or false,
-        kind == "block" and shape.block or false } do
+        shape.cross or false, shape.qk_norm or false, shape.mla or false,
+        ring and { ring = ring } or false, kind == "block" and shape.block or false } do
         facts[#facts + 1] = more and spec.literal(more) or nil
     end
     for _, extra in ipairs(kind ~= "cache" and arguments.packed(shape) or {}) do

@@ -36,7 +36,7 @@ static const char help[] =
     "\n"
     "  -o, --output DIR     where files go (default out/<name>; import: out/specs/<name>)\n"
     "  --isa LIST           instead of the spec's isa: names with commas, or native\n"
-    "                       (import: the specs' isa, default scalar,avx2,avx512)\n"
+    "                       (import: the specs' isa, default scalar,avx2,avx512,neon)\n"
     "  --set FIELD=VALUE    instead of the spec's value; may be given again\n"
     "  --single-file        header and code in one file\n"
     "  --seq N              import: exactly N positions (default: up to as many as the config "

@@ -91,12 +91,15 @@ local function cache_layout(shape, layout)
                 head_floats = positions * (shape.head_dim + layout.value_width) }
         end
     end
-    return { positions = shape.capacity, chunk = shape.capacity, head_floats = layout.head_floats }
+    return { positions = layout.keys, chunk = layout.keys, head_floats = layout.head_floats }
 end
 
 function plan.layout(shape)
     local layout = {}
-    layout.positions = ceil_to(shape.capacity, plan.KEY_TILE)
+    -- keys and values: of the same sequence, or of the source of cross attention
+    layout.keys = shape.cross and shape.cross.max_seq or shape.capacity
+    layout.source_width = shape.cross and shape.cross.d_model or shape.d_model
+    layout.positions = ceil_to(layout.keys, plan.KEY_TILE)
     layout.blocks = (layout.positions + plan.BLOCK - 1) // plan.BLOCK
     layout.last_block_keys = layout.positions - (layout.blocks - 1) * plan.BLOCK
     layout.value_width = ceil_to(shape.v_head_dim, plan.VALUE_PAD)
@@ -123,7 +126,8 @@ function plan.layout(shape)
     -- them: more rows where a matrix is too big for the second-level cache and its neighbours.
     local matrix_bytes = shape.d_model * math.max(layout.q_width, layout.o_width,
         shape.block and shape.block.ffn or 0) * 4
-    layout.layer_rows = math.min(shape.capacity, matrix_bytes > 4 << 20 and 480 or 240)
+    local longest = math.max(shape.capacity, layout.keys)
+    layout.layer_rows = math.min(longest, matrix_bytes > 4 << 20 and 480 or 240)
     if shape.qk_norm then
         layout.q_norm = qk_norm_layout(shape, shape.heads)
         layout.k_norm = qk_norm_layout(shape, shape.kv_heads)
@@ -400,6 +404,9 @@ end
 --- What sets the attention apart, in words that follow others: ", causal, window 128, sinks".
 function plan.features(shape)
     local text = shape.causal and ", causal" or ""
+    if shape.cross then
+        text = (", to a source of up to %d positions"):format(shape.cross.max_seq)
+    end
     if shape.window > 0 then
         text = ("%s, window %d"):format(text, shape.window)
     end
@@ -426,6 +433,9 @@ end
 
 -- Pairs of query and key that see each other among n positions, and keys that the last one sees.
 local function pairs_visible(shape, layout, n)
+    if shape.cross then
+        return n * layout.keys, layout.keys
+    end
     local function sum_to(count) -- of min(i, count) for i = 1 .. n
         count = math.min(count, n)
         return count * (count + 1) // 2 + (n - count) * count
@@ -508,8 +518,8 @@ function plan.memory(shape)
         return memory
     end
 
-    local wq, wk = layout.q_width * shape.d_model, layout.k_width * shape.d_model
-    local wv, wo = layout.v_width * shape.d_model, layout.o_width * shape.d_model
+    local wq, wk = layout.q_width * shape.d_model, layout.k_width * layout.source_width
+    local wv, wo = layout.v_width * layout.source_width, layout.o_width * shape.d_model
     local bias = 0
     if shape.qkv_bias then
         bias = bias + layout.q_width + layout.k_width + layout.v_width
@@ -538,8 +548,8 @@ function plan.memory(shape)
         memory.layer_bytes = ceil_to(layout.layer_rows * row * 4, plan.ALIGN)
         local w = { wq = 0 }
         w.wk = w.wq + panel_floats(layout.q_width, shape.d_model, shape.qkv_bias)
-        w.wv = w.wk + panel_floats(layout.k_width, shape.d_model, shape.qkv_bias)
-        w.wo = w.wv + panel_floats(layout.v_width, shape.d_model, shape.qkv_bias)
+        w.wv = w.wk + panel_floats(layout.k_width, layout.source_width, shape.qkv_bias)
+        w.wo = w.wv + panel_floats(layout.v_width, layout.source_width, shape.qkv_bias)
         w.floats = w.wo + panel_floats(shape.d_model, layout.o_width, shape.o_bias)
         if shape.qk_norm then
             w.q_norm = w.floats
@@ -564,9 +574,10 @@ function plan.memory(shape)
     local n = shape.capacity
     local pairs_seen, most_seen = pairs_visible(shape, layout, n)
     local per_pair = 2 * shape.heads * (shape.head_dim + shape.v_head_dim)
-    local projections = layer and 2 * (wq + wk + wv + wo + (memory.parameters.ffn or 0)) or 0
-    memory.flops_prefill = per_pair * pairs_seen + projections * n
-    memory.flops_decode = per_pair * most_seen + projections
+    local own = layer and 2 * (wq + wo + (memory.parameters.ffn or 0)) or 0
+    local source = layer and 2 * (wk + wv) or 0
+    memory.flops_prefill = per_pair * pairs_seen + own * n + source * layout.keys
+    memory.flops_decode = per_pair * most_seen + own + (shape.cross and 0 or source)
     return memory
 end
 

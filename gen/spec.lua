@@ -160,6 +160,11 @@ spec.fields = {
                 "each pair's divisor in longer sequences"),
         }),
     }),
+    group("cross", "none", "keys and values of another sequence, its source", "cross_attention", {
+        ranged("integer", "max_seq", 1, POSITIONS, "required", "up to this many positions of it",
+            "seq n_ctx max_position_embeddings"),
+        ranged("integer", "d_model", 1, 1 << 20, "d_model", "its channels", "hidden_size width"),
+    }),
     group("qk_norm", "none", "norm of q and k after their projections", "q_norm k_norm", {
         one_of("type", { "rmsnorm", "layernorm" }, "required",
             "by the mean square, or by mean and variance"),
@@ -232,7 +237,6 @@ spec.fields = {
     field("unroll", "unroll", '"full"', "steps of head_dim in one loop body"),
     unbuilt("relative_bias", nil, "biases by buckets of distance, learned"),
     unbuilt("clip_qkv", nil, "q, k and v clamped to -c and c"),
-    unbuilt("cross", nil, "keys and values from another sequence", "cross_attention"),
     unbuilt("types", nil, "storage of cache and weights", "dtype kv_dtype cache_type"),
     unbuilt("numerics", "exact", "narrow dot products"),
 }
@@ -714,6 +718,7 @@ local function complete(given, source)
     if not shape.emit then
         local layer = given.d_model or given.rope or given.qk_norm or given.mla
             or given.qkv_bias ~= nil or given.o_bias ~= nil or given.weights_layout
+            or given.cross and given.cross.d_model
         shape.emit = given.block and "block" or layer and "layer" or "attention"
     end
     if shape.emit == "block" and not given.block then
@@ -737,6 +742,24 @@ local function complete(given, source)
                 wrong(name, 'emit = "attention" has no projections; it needs emit = "layer"')
             end
         end
+    end
+
+    local cross = shape.cross
+    if cross then
+        if not cross.max_seq then
+            refuse(source, "cross.max_seq", nil, "missing; it takes a number of positions")
+        elseif cross.d_model and shape.emit == "attention" then
+            refuse(source, "cross.d_model", cross.d_model,
+                'emit = "attention" has no projections; it needs emit = "layer"')
+        elseif given.seq then
+            wrong("seq", "queries of cross attention come in any number; give max_seq")
+        end
+        for _, name in ipairs { "causal", "window", "window_right", "alibi", "rope", "mla" } do
+            if shape[name] and shape[name] ~= 0 then
+                wrong(name, "cross attention knows no positions of its two sequences to each other")
+            end
+        end
+        shape.cross = { max_seq = cross.max_seq, d_model = cross.d_model or shape.d_model }
     end
 
     local rope = shape.rope
@@ -799,7 +822,9 @@ local function complete(given, source)
             refuse(source, path, value, text)
         end)
     end
-    if shape.mla and shape.block then
+    if cross and shape.block then
+        wrong("block", "not supported together with cross yet; leave one of them out")
+    elseif shape.mla and shape.block then
         wrong("block", "not supported together with mla yet; leave one of them out")
     elseif shape.block then
         shape.block = block_rules.complete(shape.block, function(name, text)
@@ -808,12 +833,13 @@ local function complete(given, source)
     end
 
     -- Sizes, as floats so that they cannot wrap: bytes below 2^47, FLOPs below 2^62.
-    local n = shape.capacity + 0.0
+    local n = math.max(shape.capacity, cross and cross.max_seq or 0) + 0.0
     local cached = mla.on_cache(shape)
     local widths = math.max(shape.head_dim + shape.v_head_dim, cached.head_dim + cached.v_head_dim)
     local bytes = 4 * math.max((n + 512) * (shape.kv_heads * (widths + 32)), n * shape.d_model,
         n * shape.heads * math.max(shape.head_dim, shape.v_head_dim))
-    local parameters = (shape.heads + shape.kv_heads) * widths * (shape.d_model + 0.0)
+    local widest = math.max(shape.d_model, cross and shape.cross.d_model or 0) + 0.0
+    local parameters = (shape.heads + shape.kv_heads) * widths * widest
     if shape.block then
         local matrices = shape.block.gated and 3 or 2
         bytes = math.max(bytes, 4 * matrices * shape.block.ffn * (shape.d_model + 0.0))
@@ -970,6 +996,8 @@ function spec.canonical(shape)
         alibi = shape.alibi,
         mask = shape.mask and (shape.mask.heads and shape.mask or shape.mask.type),
         rope = shape.rope,
+        cross = shape.cross and { max_seq = shape.cross.max_seq,
+            d_model = shape.cross.d_model ~= shape.d_model and shape.cross.d_model or nil },
         qk_norm = shape.qk_norm,
         mla = shape.mla,
         qkv_bias = shape.qkv_bias or nil,

@@ -77,6 +77,10 @@ $ elseif shape.emit ~= "attention" then
                        size_t count, float *y);
     void (*project_out)(const float *x, size_t n, const float *w, size_t columns, size_t first,
                         size_t count, float *y);
+$   if shape.cross then
+    void (*project_source)(const float *x, size_t n, const float *w, size_t columns, size_t first,
+                           size_t count, float *y);
+$   end
 $ end
 $ if shape.qk_norm then
     /* Norms of x [n][heads or KV heads][head_dim] in place, by packed parameters. */

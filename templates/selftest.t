@@ -60,7 +60,17 @@ $ end
 #define KV_HEADS ((size_t)${NAME}_KV_HEADS)
 #define HEAD_DIM ((size_t)${NAME}_HEAD_DIM)
 #define V_HEAD_DIM ((size_t)${NAME}_V_HEAD_DIM)
+$ local source_width = shape.cross and "SOURCE" or "D_MODEL" -- of what keys and values are made of
+$ local cache_attention = shape.cross and "CACHE_ATTENTION" or name .. "_cache_attention"
+#define KV_CAPACITY ((size_t)${kv_capacity})
+$ if shape.cross then
+#define CAPACITY MIN((size_t)${NAME}_CAPACITY, KV_CAPACITY) /* that queries and keys have */
+#define SOURCE ((size_t)${NAME}_SOURCE_D_MODEL)
+/* Queries stand nowhere in the sequence of the keys. */
+#define CACHE_ATTENTION(cache, pos, ...) ${name}_cache_attention(cache, __VA_ARGS__)
+$ else
 #define CAPACITY ((size_t)${NAME}_CAPACITY)
+$ end
 #define Q_ROW (HEADS * HEAD_DIM)
 #define K_ROW (KV_HEADS * HEAD_DIM)
 #define V_ROW (KV_HEADS * V_HEAD_DIM)
@@ -660,7 +670,7 @@ static void test_cache(size_t start, size_t n)
     size_t i, size, held = 0;
 
     check(${name}_cache_reset(cache.data) == 0 && append_all(cache.data, n, k, v) &&
-              ${name}_cache_attention(cache.data, start, rows, q, ${more}out, scratch.data, NULL) == 0,
+              ${cache_attention}(cache.data, start, rows, q, ${more}out, scratch.data, NULL) == 0,
           "cache: prefill runs");
     check_rows(out, q, k, v, rows, n, "cache: prefill is near the reference");
     hash(out, rows * O_ROW);
@@ -668,7 +678,7 @@ static void test_cache(size_t start, size_t n)
         check(${name}_attention(q, k${values("v")}, rows, n, ${more}again, scratch_without.data, NULL) == 0 &&
                   same(out, again, rows * O_ROW),
               "cache: prefill has the bits of attention");
-    check(${name}_cache_attention(cache.data, start, rows, q, ${more}again, shared.data, &backwards) == 0 &&
+    check(${cache_attention}(cache.data, start, rows, q, ${more}again, shared.data, &backwards) == 0 &&
               same(out, again, rows * O_ROW),
           "cache: prefill with a pool has the same bits");
 
@@ -679,7 +689,7 @@ static void test_cache(size_t start, size_t n)
         good = good &&
                ${name}_cache_append(parts.data, held, size, k + held * K_ROW${values("v + held * V_ROW")}) == 0;
         if (${NAME}_CAUSAL && held + size > first)
-            good = good && ${name}_cache_attention(parts.data, first, held + size - first,
+            good = good && ${cache_attention}(parts.data, first, held + size - first,
                                              q + (first - start) * Q_ROW,
                                              ${from_row(extras, "first - start")}again + (first - start) * O_ROW, scratch.data,
                                              NULL) == 0;
@@ -687,7 +697,7 @@ static void test_cache(size_t start, size_t n)
     if (!${NAME}_CAUSAL) /* each query sees every key, so they wait for the last one */
         for (i = 0, held = start; held < n; i++, held += size) {
             size = chunk(i, n - held);
-            good = good && ${name}_cache_attention(parts.data, held, size, q + (held - start) * Q_ROW,
+            good = good && ${cache_attention}(parts.data, held, size, q + (held - start) * Q_ROW,
                                              ${from_row(extras, "held - start")}again + (held - start) * O_ROW, scratch.data,
                                              NULL) == 0;
         }
@@ -701,7 +711,7 @@ static void test_cache(size_t start, size_t n)
 $ if not shape.values_in_keys then
                                           v + held * V_ROW) == 0;
 $ end
-        good = good && ${name}_cache_attention(cache.data, held, 1, q + row * Q_ROW,
+        good = good && ${cache_attention}(cache.data, held, 1, q + row * Q_ROW,
                                          ${from_row(extras, "row")}again + row * O_ROW, scratch.data, NULL) == 0;
     }
     check(good && same(out, again, rows * O_ROW), "cache: single steps have the bits of prefill");
@@ -742,7 +752,7 @@ $ end
         lse = part == 0 ? all : sums;
         good = good && ${name}_cache_reset(cache.data) == 0 &&
                ${name}_cache_append(cache.data, 0, cuts[part + 1] - first, k + first * K_ROW, v + first * V_ROW) == 0;
-        good = good && ${name}_cache_attention(cache.data, n - rows - first, rows, q,
+        good = good && ${cache_attention}(cache.data, n - rows - first, rows, q,
                                          ${from_key(extras, "first")}part == 0 ? whole : out, scratch.data, NULL) == 0;
         if (part > 0)
             good = good && ${name}_merge(whole, all, out, sums, rows) == 0;
@@ -784,7 +794,7 @@ static void test_errors(void)
 
     check(${name}_attention(NULL, k${values("v")}, one, one, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_NULL,
           "attention without q is refused");
-    check(${name}_attention(q, k${values("v")}, 1, CAPACITY + 1, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+    check(${name}_attention(q, k${values("v")}, 1, KV_CAPACITY + 1, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
           "attention past the capacity is refused");
     check(${name}_cache_append(cache.data, 0, 1, k${values("v")}) == ${NAME}_ERROR_CACHE,
           "a cache that was never reset is refused");
@@ -793,13 +803,16 @@ static void test_errors(void)
     check(${name}_cache_reset(cache.data) == 0, "a cache is reset");
     check(${name}_cache_append(cache.data, 1, 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
           "appending after a gap is refused");
-    check(${name}_cache_append(cache.data, 0, CAPACITY + 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
+    check(${name}_cache_append(cache.data, 0, KV_CAPACITY + 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
           "appending past the capacity is refused");
-$ if shape.lse then
-    check(${name}_cache_attention(cache.data, ${plan.POSITIONS}, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+$ if shape.cross then
+    check(${name}_cache_attention(cache.data, ${NAME}_CAPACITY + 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+          "more queries than there may be are refused");
+$ elseif shape.lse then
+    check(${cache_attention}(cache.data, ${plan.POSITIONS}, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
           "attention past all positions is refused");
 $ else
-    check(${name}_cache_attention(cache.data, 0, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+    check(${cache_attention}(cache.data, 0, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
           "attention at a position that the cache does not hold is refused");
 $ end
     check(same(out, untouched, O_ROW), "nothing is written on an error");
@@ -813,19 +826,19 @@ $ if layout.cache.ring then
         check(good, "a ring cache takes more positions than it holds");
         check(${name}_cache_append(cache.data, 0, ${NAME}_CHUNK + 1, k, v) == ${NAME}_ERROR_RANGE,
               "appending more than a chunk is refused");
-        check(${name}_cache_attention(cache.data, least, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
+        check(${cache_attention}(cache.data, least, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
               "attention to a key that was overwritten is refused");
         check(same(out, untouched, O_ROW), "nothing is written where a key was overwritten");
         check(${name}_cache_reset(cache.data) == 0, "a ring cache is reset");
     }
 $ end
-    if (CAPACITY <= 4096) {
+    if (KV_CAPACITY <= 4096) {
         int good = 1;
         size_t i;
-        for (i = 0; i < CAPACITY; i++)
+        for (i = 0; i < KV_CAPACITY; i++)
             good = good && ${name}_cache_append(cache.data, i, 1, k${values("v")}) == 0;
         check(good, "the cache takes as many positions as its capacity");
-        check(${name}_cache_append(cache.data, CAPACITY, 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
+        check(${name}_cache_append(cache.data, KV_CAPACITY, 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
               "the cache takes no more than its capacity");
     }
     check(${name}_use_isa("no such set") == ${NAME}_ERROR_CPU, "an unknown instruction set is refused");
@@ -921,8 +934,8 @@ static matrices made_weights(void)
     while (scale_out * scale_out * (float)O_ROW > 3.0f)
         scale_out *= 0.5f;
     made.wq = random_floats(Q_ROW * D_MODEL, scale_in, 11);
-    made.wk = random_floats(K_ROW * D_MODEL, scale_in, 12);
-    made.wv = random_floats(V_ROW * D_MODEL, scale_in, 13);
+    made.wk = random_floats(K_ROW * ${source_width}, scale_in, 12);
+    made.wv = random_floats(V_ROW * ${source_width}, scale_in, 13);
     made.wo = random_floats(O_ROW * D_MODEL, scale_out, 14);
     made.bq = ${NAME}_QKV_BIAS ? random_floats(Q_ROW, 1.0f, 15) : NULL;
     made.bk = ${NAME}_QKV_BIAS ? random_floats(K_ROW, 1.0f, 16) : NULL;
@@ -1180,6 +1193,10 @@ $   end
 $   if after then norm() end
 $ end
 
+$ if shape.cross then
+static float *source_rows; /* as many as queries */
+
+$ end
 $ local block = shape.block
 $ if block then
 /* What a block has besides; what the model lacks is NULL. */
@@ -1347,6 +1364,10 @@ static void check_layer(const float *got, const float *x, const matrices *w${wit
                         const char *what)
 {
     estimate *in = exact(x, n * D_MODEL);
+$ local keys_from = shape.cross and "from" or "in"
+$ if shape.cross then
+    estimate *from = exact(source_rows, n * SOURCE);
+$ end
     estimate *q = (estimate *)allocate(n * Q_ROW * sizeof(estimate));
     estimate *k = (estimate *)allocate(n * K_ROW * sizeof(estimate));
     estimate *v = (estimate *)allocate(n * V_ROW * sizeof(estimate));
@@ -1365,8 +1386,8 @@ $ if block and memory.block_offsets.attention_norm then
         if (own != NULL)
             norm_of(own, 0, in + i * D_MODEL);
 $ end
-        reference_project(in + i * D_MODEL, D_MODEL, w->wk, w->bk, K_ROW, k + i * K_ROW);
-        reference_project(in + i * D_MODEL, D_MODEL, w->wv, w->bv, V_ROW, v + i * V_ROW);
+        reference_project(${keys_from} + i * ${source_width}, ${source_width}, w->wk, w->bk, K_ROW, k + i * K_ROW);
+        reference_project(${keys_from} + i * ${source_width}, ${source_width}, w->wv, w->bv, V_ROW, v + i * V_ROW);
 $ prepare("k", "KV_HEADS")
     }
     for (i = 0; i < n; i += step) {
@@ -1385,6 +1406,9 @@ $ if block then
     free(residual);
 $ end
     free(in);
+$ if shape.cross then
+    free(from);
+$ end
     free(q);
     free(k);
     free(v);
@@ -1470,6 +1494,45 @@ $ end
 $ for _, extra in ipairs(packed) do
     source.${extra.name} = ${extra.name};
 $ end
+$ if shape.cross then
+    source_rows = random_floats(rows * SOURCE, 1.5f, 27);
+    check(${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == ${NAME}_ERROR_CACHE,
+          "a cache that was never reset is refused for a source");
+    check(${name}_cache_reset(cache.data) == 0 &&
+              ${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == ${NAME}_ERROR_WEIGHTS,
+          "weights that were never packed are refused");
+    check(${name}_pack_weights(&source, weights.data) == 0, "weights are packed");
+
+    check(${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == 0 &&
+              ${name}_layer(weights.data, cache.data, rows, x, ${layer_more}y, scratch.data, NULL) == 0,
+          "layer runs");
+    check_layer(y, x, &w, rows, rows > 8 ? 4 : 1, "layer is near the reference");
+    hash(y, rows * D_MODEL);
+
+    good = ${name}_cache_reset(cache.data) == 0;
+    for (i = 0; held < rows; i++, held += size) {
+        size = chunk(i, rows - held);
+        good = good && ${name}_source(weights.data, cache.data, held, size, source_rows + held * SOURCE,
+                               shared.data, &backwards) == 0;
+    }
+    memcpy(again, x, rows * D_MODEL * sizeof *x);
+    for (i = 0, held = 0; held < rows; i++, held += size) {
+        size = chunk(i, rows - held);
+        good = good && ${name}_layer(weights.data, cache.data, size, again + held * D_MODEL,
+                               ${from_row(layer_extras, "held")}again + held * D_MODEL, shared.data, &backwards) == 0;
+    }
+    check(good && same(y, again, rows * D_MODEL), "source and layer in chunks, in place, with a pool have the same bits");
+
+    check(${name}_source(weights.data, cache.data, KV_CAPACITY, 1, source_rows, scratch.data, NULL) ==
+              ${NAME}_ERROR_RANGE,
+          "a source past its capacity is refused");
+    check(${name}_layer(weights.data, cache.data, ${NAME}_CAPACITY + 1, x, ${layer_more}again, scratch.data, NULL) ==
+              ${NAME}_ERROR_RANGE,
+          "more rows than there may be are refused");
+    check(${name}_layer(weights.data, NULL, 1, x, ${layer_more}again, scratch.data, NULL) == ${NAME}_ERROR_NULL,
+          "layer without a source is refused");
+    free(source_rows);
+$ else
     check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) ==
               ${NAME}_ERROR_WEIGHTS,
           "weights that were never packed are refused");
@@ -1555,6 +1618,7 @@ $ end
     check(${name}_${which}(weights.data, NULL, 1, 1, x, ${layer_more}again, scratch.data, NULL) ==
               ${NAME}_ERROR_RANGE,
           "${which} without cache at a position past 0 is refused");
+$ end
 
     block_free(weights, "the packed weights are kept within their bytes");
     block_free(cache, "${which} keeps the cache within its bytes");

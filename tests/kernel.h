@@ -99,6 +99,7 @@ struct mla {
 struct kernel {
     const char *name, *isas, *unfused; /* ids, separated by spaces: all, and those without fma */
     size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim, rope_offset;
+    size_t source_width;           /* channels of cross attention's source; 0: it is none */
     size_t cache_positions, chunk; /* that a cache holds, that one call may bring to it */
     size_t window, window_right;   /* 0: none */
     double scale, rope_theta, softcap, alibi_bias_max, alibi_scale; /* softcap 0: none */
@@ -126,6 +127,9 @@ struct kernel {
     int (*merge)(float *out, float *lse, const float *other, const float *other_lse,
                  size_t n);                                           /* NULL without lse */
     int (*pack_weights)(const struct weights *source, void *weights); /* NULL without a layer */
+    /* of cross attention, whose calls have no pos and take no NULL for the cache */
+    int (*source)(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+                  void *scratch, const struct pool *pool);
     int (*layer)(const void *weights, void *cache, size_t pos, size_t n, const float *x,
                  const struct extras *extras, float *y, void *scratch,
                  const struct pool *pool); /* NULL without a layer */

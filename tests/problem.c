@@ -51,10 +51,18 @@ static size_t kv_width(const struct kernel *kernel) {
     return kernel->kv_heads * (kernel->head_dim + kernel->v_head_dim);
 }
 
+size_t key_capacity(const struct kernel *kernel) {
+    return kernel->source_width ? kernel->cache_positions : kernel->capacity;
+}
+
+size_t longest(const struct kernel *kernel) {
+    return smaller(kernel->capacity, key_capacity(kernel));
+}
+
 size_t edges(const struct kernel *kernel, size_t list[EDGES]) {
     static const size_t all[] = {17, 1,  65, 513, 1025, 33,  2,   15,
                                  16, 31, 32, 63,  64,   511, 512, 1024};
-    const size_t most = smaller(kernel->capacity, (4U << 20) / kv_width(kernel));
+    const size_t most = smaller(key_capacity(kernel), (4U << 20) / kv_width(kernel));
     size_t count = 0;
     list[count++] = most;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -73,7 +81,7 @@ size_t layer_work(const struct kernel *kernel, size_t n, size_t rows) {
         return rows * kernel->parameters + n * mla_expansion(kernel) +
                2 * attention_work(kernel, n, rows);
     return rows * kernel->d_model * (q_and_out + kv_width(kernel)) +
-           attention_work(kernel, n, rows);
+           n * kernel->source_width * kv_width(kernel) + attention_work(kernel, n, rows);
 }
 
 size_t block_work(const struct kernel *kernel, size_t n, size_t rows) {
@@ -91,7 +99,7 @@ size_t some_rows(const struct kernel *kernel, size_t n, size_t each, size_t leas
     const size_t cheap = (4U << 20) / slow / each;
     const size_t bearable = smaller(least, (48U << 20) / slow / each);
     const size_t rows = cheap > bearable ? cheap : bearable;
-    return smaller(n, rows > 1 ? rows : smaller(least, 2));
+    return smaller(smaller(n, kernel->capacity), rows > 1 ? rows : smaller(least, 2));
 }
 
 const struct budget FULL = {120U << 20};
@@ -231,7 +239,9 @@ float *random_sinks(const struct kernel *kernel) {
 }
 
 void weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAYS]) {
-    const size_t inputs = kernel->d_model, q = kernel->heads * kernel->head_dim;
+    const size_t inputs = kernel->d_model;
+    const size_t source = kernel->source_width ? kernel->source_width : inputs,
+                 q = kernel->heads * kernel->head_dim;
     const size_t k = kernel->kv_heads * kernel->head_dim;
     const size_t v = kernel->kv_heads * kernel->v_head_dim;
     const size_t mixed = kernel->heads * kernel->v_head_dim;
@@ -239,8 +249,8 @@ void weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAYS]) 
     const size_t k_norm = norm_size(kernel, kernel->kv_heads);
     const bool norm_bias = kernel->qk_norm && kernel->qk_norm->bias;
     const struct array_size all[ARRAYS] = {{q * inputs, inputs},
-                                           {k * inputs, inputs},
-                                           {v * inputs, inputs},
+                                           {k * source, source},
+                                           {v * source, source},
                                            {mixed * inputs, mixed},
                                            {kernel->qkv_bias ? q : 0, 3},
                                            {kernel->qkv_bias ? k : 0, 3},
@@ -309,6 +319,7 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
         add_range(&made.extras, n);
     made.checked = checkable(kernel, rows, layer_work(kernel, n, 1));
     made.x = filled(rows * kernel->d_model, (uint32_t)n + 1, 1);
+    made.source = filled(n * kernel->source_width, (uint32_t)n + 4, 1);
     made.k = filled((n - rows) * kernel->kv_heads * kernel->head_dim, (uint32_t)n + 2, 1);
     made.v = filled((n - rows) * kernel->kv_heads * kernel->v_head_dim, (uint32_t)n + 3, 1);
     return made;
@@ -420,8 +431,8 @@ bool attention_fits(const struct problem *problem, const struct way *way) {
 
 bool layer_fits(const struct problem *problem, const struct way *way) {
     const struct kernel *kernel = problem->kernel;
-    if (way->cache)
-        return true;
+    if (way->cache || kernel->source_width)
+        return way->cache;
     return !way->chunk && problem->rows == problem->n &&
            (!kernel->exact || problem->n == kernel->capacity);
 }
@@ -626,7 +637,16 @@ void run_layer(const struct problem *problem, const struct way *way, float *y) {
     void *scratch_memory = scratch(problem, way), *cache = NULL;
     if (way->cache) {
         cache = new_cache(problem, way);
-        append(problem, way, cache, 0, before);
+        if (!kernel->source_width)
+            append(problem, way, cache, 0, before);
+    }
+    for (size_t i = 0; i < problem->n && kernel->source_width; i += chunk) {
+        const size_t size = smaller(chunk, problem->n - i), inner = guard_mark();
+        const float *x = input(way, problem->source + i * kernel->source_width,
+                               size * kernel->source_width, false);
+        expect_ok(problem, way, "source",
+                  kernel->source(problem->packed, cache, i, size, x, scratch_memory, given));
+        guard_release(inner);
     }
     for (size_t i = 0; i < problem->rows; i += chunk) {
         const size_t end = smaller(i + chunk, problem->rows), inner = guard_mark();
@@ -669,7 +689,9 @@ struct view view_of(const struct problem *problem, size_t row, size_t held) {
     return view;
 }
 
-bool is_ring(const struct kernel *kernel) { return kernel->cache_positions < kernel->capacity; }
+bool is_ring(const struct kernel *kernel) {
+    return !kernel->source_width && kernel->cache_positions < kernel->capacity;
+}
 
 bool knows_positions(const struct kernel *kernel) {
     return kernel->causal || kernel->window || kernel->window_right || kernel->alibi;
@@ -684,7 +706,7 @@ static struct view *visible(const struct problem *problem, size_t chunk) {
     for (size_t i = 0; i < problem->checked; i++) {
         const size_t row = problem->rows - problem->checked + i;
         const size_t end = smaller((row / chunk + 1) * chunk, problem->rows);
-        views[i] = view_of(problem, row, before + end);
+        views[i] = view_of(problem, row, problem->kernel->source_width ? problem->n : before + end);
     }
     return views;
 }

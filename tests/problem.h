@@ -35,6 +35,7 @@ struct problem {
     struct extras extras;
     /* A layer has x [rows][d_model] in place of q, and k, v only for the positions before it. */
     float *x;
+    float *source; /* of cross attention, [n][source_width]: all keys and values are made of it */
     struct weights weights;
     bool whole; /* the block, not the layer alone */
     struct block_weights block_weights;
@@ -45,6 +46,10 @@ struct problem {
  * first; an exact kernel's capacity is the first. */
 enum { EDGES = 20 };
 size_t edges(const struct kernel *kernel, size_t list[EDGES]);
+
+/* How many keys there may be, and as many positions as queries and keys may both have. */
+size_t key_capacity(const struct kernel *kernel);
+size_t longest(const struct kernel *kernel);
 
 /* Multiply-adds of a problem. */
 size_t attention_work(const struct kernel *kernel, size_t n, size_t rows);

@@ -152,7 +152,8 @@ static uint64_t pointer(enum buffer_kind kind, const void *address, size_t bytes
 
 /* Rows of a matrix; a call that must be refused may name more than there are. */
 static uint64_t rows(const void *address, size_t count, size_t width, bool constant) {
-    const size_t most = described.capacity;
+    const size_t most = described.capacity > described.cache_positions ? described.capacity
+                                                                       : described.cache_positions;
     return pointer(FLOATS, address, (count < most ? count : most) * width * sizeof(float),
                    constant);
 }
@@ -484,6 +485,25 @@ static int call_layer(enum request request, const void *weights, void *cache, si
     return status;
 }
 
+static int source(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+                  void *scratch, const struct pool *pool) {
+    const size_t bytes = cache_scratch_bytes(threads_of(pool));
+    pthread_mutex_lock(&turn);
+    const uint64_t pointers[] = {pointer(MEMORY, weights, described.weights_bytes, true),
+                                 pointer(MEMORY, cache, described.cache_bytes, false),
+                                 rows(x, n, described.source_width, true),
+                                 pointer(SCRATCH, scratch, bytes, false)};
+    put_buffers(SOURCE);
+    put_numbers(pointers, 2);
+    put_number(to, pos);
+    put_number(to, n);
+    put_numbers(pointers + 2, 2);
+    put_pool(pool);
+    const int status = get_status();
+    pthread_mutex_unlock(&turn);
+    return status;
+}
+
 static int layer(const void *weights, void *cache, size_t pos, size_t n, const float *x,
                  const struct extras *extras, float *y, void *scratch, const struct pool *pool) {
     return call_layer(LAYER, weights, cache, pos, n, x, extras, y, scratch, pool);
@@ -530,10 +550,10 @@ static void get_description(void) {
     described.alibi_bias_max = get_real(from);
     described.alibi_scale = get_real(from);
     size_t *const sizes[] = {
-        &described.d_model,         &described.heads,      &described.kv_heads,
-        &described.head_dim,        &described.v_head_dim, &described.capacity,
-        &described.rotary_dim,      &described.window,     &described.window_right,
-        &described.cache_positions, &described.chunk};
+        &described.d_model,      &described.heads,           &described.kv_heads,
+        &described.head_dim,     &described.v_head_dim,      &described.capacity,
+        &described.rotary_dim,   &described.window,          &described.window_right,
+        &described.source_width, &described.cache_positions, &described.chunk};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         *sizes[i] = get_number(from);
     bool *const flags[] = {&described.key_range,      &described.masked,
@@ -559,6 +579,7 @@ static void get_description(void) {
     described.merge = described.lse ? merge : NULL;
     described.pack_weights = described.has_layer ? pack_weights : NULL;
     described.layer = described.has_layer ? layer : NULL;
+    described.source = described.has_layer && described.source_width ? source : NULL;
     described.isa = isa;
     described.use_isa = use_isa;
 }

@@ -133,7 +133,7 @@ static void call(void *callers, size_t index) {
 EACH(target, bits, callers_at_once, NULL) {
     enum { CALLERS = 4 };
     const struct kernel *kernel = selected(target);
-    const size_t n = kernel->capacity < 37 ? kernel->capacity : 37;
+    const size_t n = longest(kernel) < 37 ? longest(kernel) : 37;
     struct problem problems[CALLERS];
     struct caller callers[CALLERS];
     for (size_t i = 0; i < CALLERS; i++) {

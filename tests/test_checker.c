@@ -193,7 +193,7 @@ EACH(kernel, checker, attention_faults, NULL) {
     static const size_t sizes[] = {5, 65, 600};
     const struct kernel *kernel = kernels[target->kernel];
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        const size_t n = kernel->capacity < sizes[s] ? kernel->capacity : sizes[s];
+        const size_t n = longest(kernel) < sizes[s] ? longest(kernel) : sizes[s];
         const size_t rows = n < 2 ? n : 2;
         /* masks may hide what else is wrong */
         const struct problem open = unmasked_problem(kernel, n, rows, EVEN);
@@ -322,7 +322,7 @@ EACH(kernel, checker, layer_faults, has_layer) {
         {"weights transposed", transposed},
         {"no output bias", no_bias}};
     const struct kernel *kernel = kernels[target->kernel];
-    const size_t n = kernel->capacity < 20 ? kernel->capacity : 20, rows = n < 2 ? n : 2;
+    const size_t n = longest(kernel) < 20 ? longest(kernel) : 20, rows = n < 2 ? n : 2;
     const struct weights weights = random_weights(kernel, 11);
     const struct problem problem = layer_problem(kernel, n, rows, &weights, NULL);
     expect_all_caught(&problem, faults, sizeof faults / sizeof *faults);

@@ -74,6 +74,7 @@ static const struct {
 /* Whether the kernel lacks a function. */
 static bool lacks(const struct kernel *kernel, enum function function) {
     return (functions[function].of_layer && !kernel->has_layer) ||
+           (function == LAYER_ALONE && kernel->source_width) || /* it has no other keys */
            (functions[function].of_block && !kernel->block);
 }
 
@@ -123,8 +124,9 @@ static void set_scene(struct scene *scene, const struct kernel *kernel) {
     }
     scene->kernel = kernel;
     scene->pool = reversed_pool(2);
-    scene->held = kernel->capacity < 9 ? kernel->capacity : 8;
-    scene->next = scene->held < kernel->capacity ? scene->held : kernel->capacity - 1;
+    const size_t capacity = key_capacity(kernel);
+    scene->held = capacity < 9 ? capacity : 8;
+    scene->next = scene->held < capacity ? scene->held : capacity - 1;
     for (enum function i = 0; i < FUNCTIONS; i++)
         scene->right[i] = call;
     scene->right[LAYER_ALONE].cache = NULL;
@@ -134,6 +136,11 @@ static void set_scene(struct scene *scene, const struct kernel *kernel) {
         scene->right[i].pos = i == CACHE_ATTENTION ? 0 : scene->next;
     }
     refill(scene);
+}
+
+/* Whether queries must stand where the cache holds a key. */
+static bool bound_to_keys(const struct kernel *kernel) {
+    return !kernel->lse && !kernel->source_width;
 }
 
 /* The call must be refused with this status, before anything is written. */
@@ -232,15 +239,17 @@ EACH(target, contract, ranges, NULL) {
     const struct pool none = reversed_pool(0), crowd = reversed_pool(scene.kernel->max_threads + 1);
     /* queries may stand where other caches hold the keys */
     const enum function beyond = scene.kernel->lse ? CACHE_ATTENTION : FUNCTIONS;
+    const bool cross = scene.kernel->source_width; /* its queries stand nowhere */
+    const size_t keys = key_capacity(scene.kernel);
     for (enum function i = 0; i < RESET; i++) {
-        BAD(i, ERROR_RANGE, n, capacity + 1);
+        BAD(i, ERROR_RANGE, n, (i == APPEND ? keys : capacity) + 1);
         BAD(i, ERROR_RANGE, n, SIZE_MAX);
         BAD(i, ERROR_RANGE, n, SIZE_MAX / 2 + 1);
-        if (i != ATTENTION && i != beyond) {
+        if (i != ATTENTION && i != beyond && (!cross || i == APPEND)) {
             BAD(i, ERROR_RANGE, pos, held + 1); /* a gap, or past what is held */
-            BAD(i, ERROR_RANGE, pos, capacity);
+            BAD(i, ERROR_RANGE, pos, keys);
         }
-        if (i != ATTENTION) {
+        if (i != ATTENTION && (!cross || i == APPEND)) {
             BAD(i, ERROR_RANGE, pos, 0x7fffffff);
             BAD(i, ERROR_RANGE, pos, SIZE_MAX); /* pos + n wraps */
         }
@@ -249,7 +258,7 @@ EACH(target, contract, ranges, NULL) {
         BAD(i, ERROR_RANGE, pool, &none);
         BAD(i, ERROR_RANGE, pool, &crowd);
     }
-    BAD(ATTENTION, ERROR_RANGE, n_kv, capacity + 1);
+    BAD(ATTENTION, ERROR_RANGE, n_kv, keys + 1);
     BAD(ATTENTION, ERROR_RANGE, n_kv, SIZE_MAX);
     if (scene.kernel->exact && capacity > 1) {
         BAD(ATTENTION, ERROR_RANGE, n, capacity - 1);
@@ -257,7 +266,7 @@ EACH(target, contract, ranges, NULL) {
         BAD(LAYER_ALONE, ERROR_RANGE, n, capacity - 1);
         BAD(BLOCK_ALONE, ERROR_RANGE, n, capacity - 1);
     }
-    if (!scene.kernel->lse)
+    if (bound_to_keys(scene.kernel))
         BAD(CACHE_ATTENTION, ERROR_RANGE, n, held + 1);
     for (enum function i = 0; i < RESET; i++) {
         /* a row of a mask has to hold all keys */
@@ -274,7 +283,9 @@ EACH(target, contract, ranges, NULL) {
     for (enum function i = APPEND; i <= LAYER; i++) {
         if (i == CACHE_ATTENTION)
             continue;
-        BAD(i, ERROR_RANGE, n, capacity - next + 1);
+        if (cross && i == LAYER)
+            continue;
+        BAD(i, ERROR_RANGE, n, keys - next + 1);
         BAD(i, ERROR_RANGE, n, SIZE_MAX - (next ? next - 1 : 0)); /* pos + n wraps */
     }
     /* all of that left the cache as it was */
@@ -297,13 +308,13 @@ EACH(target, contract, cache_length, NULL) {
     accepted(&scene, CACHE_ATTENTION, &last, "as many as before");
     add.n = 1;
     accepted(&scene, APPEND, &add, "back to 2");
-    if (!scene.kernel->lse)
+    if (bound_to_keys(scene.kernel))
         refused(&scene, CACHE_ATTENTION, &last, ERROR_RANGE, "a position that is forgotten");
     last.pos = 2;
     accepted(&scene, CACHE_ATTENTION, &last, "the last position after going back");
     accepted(&scene, RESET, &add, "again");
     last.pos = 0;
-    if (!scene.kernel->lse)
+    if (bound_to_keys(scene.kernel))
         refused(&scene, CACHE_ATTENTION, &last, ERROR_RANGE, "empty");
 }
 
@@ -314,15 +325,16 @@ EACH(target, contract, full_cache, NULL) {
     if (scene.kernel->cache_bytes > 64U << 20)
         return; /* time; the check is the same for all */
     struct call more = scene.right[APPEND];
-    for (more.pos = 0; more.pos < scene.kernel->capacity; more.pos++)
+    for (more.pos = 0; more.pos < key_capacity(scene.kernel); more.pos++)
         accepted(&scene, APPEND, &more, "up to the capacity");
     refused(&scene, APPEND, &more, ERROR_RANGE, "full");
-    refused(&scene, LAYER, &more, ERROR_RANGE, "full");
+    if (!scene.kernel->source_width)
+        refused(&scene, LAYER, &more, ERROR_RANGE, "full");
     refused(&scene, BLOCK, &more, ERROR_RANGE, "full");
     more.n = 0;
     accepted(&scene, APPEND, &more, "none, at the end");
     struct call last = scene.right[CACHE_ATTENTION];
-    last.pos = scene.kernel->capacity - 1;
+    last.pos = key_capacity(scene.kernel) - 1;
     accepted(&scene, CACHE_ATTENTION, &last, "the last position");
 }
 

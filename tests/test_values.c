@@ -69,7 +69,7 @@ EACH(target, values, bad_numbers, NULL) {
     const size_t sizes[] = {37, 600};
     struct budget budget = FULL;
     for (size_t s = 0; s < 2; s++) {
-        const size_t n = kernel->capacity < sizes[s] ? kernel->capacity : sizes[s];
+        const size_t n = longest(kernel) < sizes[s] ? longest(kernel) : sizes[s];
         const size_t rows = n < 9 ? n : 9, work = cost(kernel, attention_work(kernel, n, rows));
         const struct problem problem = attention_problem(kernel, n, rows, EVEN);
         float *clean = make(attention_size(&problem, rows), sizeof *clean);
@@ -98,7 +98,7 @@ EACH(target, values, bad_numbers, NULL) {
 
 /* A NaN in x reaches its own row and all that see its position, and no other. */
 static void spread_of_a_row(const struct kernel *kernel, bool whole) {
-    const size_t n = kernel->capacity < 20 ? kernel->capacity : 20, width = kernel->d_model;
+    const size_t n = longest(kernel) < 20 ? longest(kernel) : 20, width = kernel->d_model;
     const size_t rows = n < 3 ? n : 3, bad = rows / 2;
     const struct weights weights = random_weights(kernel, 6);
     struct problem problem = layer_problem(kernel, n, rows, &weights, NULL);
@@ -115,9 +115,9 @@ static void spread_of_a_row(const struct kernel *kernel, bool whole) {
     run_layer(&problem, &CACHED, y);
     for (size_t row = 0; row < rows; row++) {
         const struct view view = view_of(&problem, row, n);
-        bool seen = false;
+        bool seen = kernel->source_width && row == bad;
         for (size_t head = 0; head < kernel->heads; head++)
-            seen = seen || view_sees(&view, head, n - rows + bad) ||
+            seen = seen || (!kernel->source_width && view_sees(&view, head, n - rows + bad)) ||
                    (row == bad && view_sees_any(&view, head));
         for (size_t i = row * width; i < (row + 1) * width; i++)
             cr_assert(seen ? isnan(y[i]) : same_float(y[i], clean[i]),
@@ -233,7 +233,7 @@ Test(values, activations_by_formula) {
 /* Keys beyond the last position that a query sees, though the cache holds them. */
 EACH(target, values, keys_to_come, NULL) {
     const struct kernel *kernel = selected(target);
-    const size_t n = kernel->capacity < 40 ? kernel->capacity : 40, pos = n / 2;
+    const size_t n = longest(kernel) < 40 ? longest(kernel) : 40, pos = n / 2;
     if (!(kernel->causal || kernel->window_right == 1) || n < 2)
         return;
     struct problem problem = attention_problem(kernel, n, n, EVEN);
@@ -358,7 +358,7 @@ EACH(target, values, bias_of_nan, takes_mask) {
 
 EACH(target, values, no_keys, NULL) {
     const struct kernel *kernel = selected(target);
-    const size_t n_q = kernel->capacity < 5 ? kernel->capacity : 5;
+    const size_t n_q = longest(kernel) < 5 ? longest(kernel) : 5;
     if (kernel->exact)
         return;
     const struct problem problem = unmasked_problem(kernel, n_q, n_q, EVEN);
@@ -399,7 +399,7 @@ static bool weighs_alike(const struct kernel *kernel) { return !kernel->alibi &&
 /* Equal scores weigh all keys alike: each channel is the mean of v. */
 EACH(target, values, equal_scores, weighs_alike) {
     const struct kernel *kernel = selected(target);
-    const size_t n = kernel->capacity < 530 ? kernel->capacity : 530;
+    const size_t n = longest(kernel) < 530 ? longest(kernel) : 530;
     const struct problem problem = unmasked_problem(kernel, n, 1, EVEN);
     const size_t dim = kernel->v_head_dim, size = attention_size(&problem, 1);
     const struct view view = view_at(kernel, (ptrdiff_t)n - 1, n);
@@ -423,7 +423,7 @@ static bool has_no_order(const struct kernel *kernel) { return !knows_positions(
 /* The order of the keys doesn't matter, but for rounding. */
 EACH(target, values, order_of_keys, has_no_order) {
     const struct kernel *kernel = selected(target);
-    const size_t n = kernel->capacity < 100 ? kernel->capacity : 100, rows = n < 3 ? n : 3;
+    const size_t n = longest(kernel) < 100 ? longest(kernel) : 100, rows = n < 3 ? n : 3;
     const struct problem problem = unmasked_problem(kernel, n, rows, EVEN);
     struct problem reversed = problem;
     const size_t k_width = kernel->kv_heads * kernel->head_dim;
@@ -486,8 +486,7 @@ EACH(target, values, same_as_other_kernels, NULL) {
             continue;
         if (is_fused(other) != is_fused(kernel) && !native(i, is_fused(kernel)))
             continue; /* it has other bits */
-        const size_t least =
-            kernel->capacity < other->capacity ? kernel->capacity : other->capacity;
+        const size_t least = longest(kernel) < longest(other) ? longest(kernel) : longest(other);
         const size_t n = least < 40 ? least : 40, rows = n < 7 ? n : 7;
         const struct problem problem = unmasked_problem(kernel, n, rows, EVEN);
         const size_t size = attention_size(&problem, rows);

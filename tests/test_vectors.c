@@ -81,7 +81,7 @@ static bool takes_attention(const struct kernel *kernel, const json_t *in) {
     const size_t n_q = size_of(in, "n_q"), n_kv = size_of(in, "n_kv");
     const size_t width = (kernel->heads + kernel->kv_heads) * kernel->head_dim +
                          kernel->kv_heads * kernel->v_head_dim;
-    return same_heads(kernel, in) && n_q <= kernel->capacity && n_kv <= kernel->capacity &&
+    return same_heads(kernel, in) && n_q <= longest(kernel) && n_kv <= longest(kernel) &&
            (!rope || (kernel->has_layer && !kernel->qk_norm && same_rope(kernel, rope) &&
                       kernel->d_model == width)) &&
            (!kernel->exact || n_q <= n_kv);
@@ -89,14 +89,14 @@ static bool takes_attention(const struct kernel *kernel, const json_t *in) {
 
 static bool takes_key(const struct kernel *kernel, const json_t *in) {
     return kernel->has_layer && !kernel->qk_norm && kernel->head_dim == size_of(in, "head_dim") &&
-           same_rope(kernel, json_object_get(in, "rope")) && kernel->capacity > 1 &&
-           kernel->capacity > size_of(in, "pos");
+           same_rope(kernel, json_object_get(in, "rope")) && longest(kernel) > 1 &&
+           longest(kernel) > size_of(in, "pos");
 }
 
 static bool takes_layer(const struct kernel *kernel, const json_t *in) {
     return kernel->has_layer && same_heads(kernel, in) &&
            kernel->d_model == size_of(in, "d_model") && kernel->qkv_bias && kernel->o_bias &&
-           !kernel->rotary_dim && !kernel->qk_norm && kernel->capacity >= size_of(in, "n");
+           !kernel->rotary_dim && !kernel->qk_norm && longest(kernel) >= size_of(in, "n");
 }
 
 static bool takes_block(const struct kernel *kernel, const json_t *in) {
@@ -114,7 +114,7 @@ static bool takes_norm(const struct kernel *kernel, const json_t *in) {
     const size_t count = json_array_size(json_object_get(in, "x"));
     const struct qk_norm *norm = kernel->qk_norm;
     return norm && norm->layernorm == json_boolean_value(json_object_get(in, "layernorm")) &&
-           norm->eps == json_number_value(json_object_get(in, "eps")) && kernel->capacity > 1 &&
+           norm->eps == json_number_value(json_object_get(in, "eps")) && longest(kernel) > 1 &&
            kernel->head_dim % count == 0;
 }
 
@@ -246,8 +246,8 @@ static void attend_alone(const struct problem *problem, float *out) {
 /* The cache is full of `stale` (k, v) where a shorter sequence begins anew. */
 static void attend_stale(const struct problem *problem, const json_t *stale, float *out) {
     const struct kernel *kernel = problem->kernel;
-    const size_t k_size = kernel->capacity * kernel->kv_heads * kernel->head_dim;
-    const size_t v_size = kernel->capacity * kernel->kv_heads * kernel->v_head_dim;
+    const size_t k_size = longest(kernel) * kernel->kv_heads * kernel->head_dim;
+    const size_t v_size = longest(kernel) * kernel->kv_heads * kernel->v_head_dim;
     float *k = make(k_size, sizeof *k), *v = make(v_size, sizeof *v);
     const float bad_k = strtof(json_string_value(json_array_get(stale, 0)), NULL);
     const float bad_v = strtof(json_string_value(json_array_get(stale, 1)), NULL);
@@ -258,7 +258,7 @@ static void attend_stale(const struct problem *problem, const json_t *stale, flo
     void *cache = guard_new(kernel->cache_bytes, AT_END);
     void *scratch = guard_new(kernel->cache_scratch_bytes(0), AT_END);
     cr_assert_eq(kernel->cache_reset(cache), OK);
-    cr_assert_eq(kernel->cache_append(cache, 0, kernel->capacity, k, v), OK);
+    cr_assert_eq(kernel->cache_append(cache, 0, longest(kernel), k, v), OK);
     cr_assert_eq(kernel->cache_append(cache, 0, problem->n, problem->k, problem->v), OK);
     cr_assert_eq(kernel->cache_attention(cache, problem->n - problem->rows, problem->rows,
                                          problem->q, &problem->extras, out, scratch, NULL),

@@ -20,7 +20,7 @@ import.columns = { "model", "component", "d_model", "heads", "kv_heads", "head_d
     "qkv_bias", "o_bias", "qk_norm", "sinks", "norm", "ffn_act", "ffn_width", "layers",
     "kv_bytes_tok_layer_f16", "attn_params_layer", "extra_params_layer", "note" }
 
-import.default_isa = "scalar,avx2,avx512"
+import.default_isa = "scalar,avx2,avx512,neon"
 
 -- ---- which type a config is of ----
 
@@ -388,8 +388,8 @@ local function spec_fields(f, name, options)
         kv_heads = f.kv_heads ~= f.heads and f.kv_heads or nil,
         head_dim = f.head_dim,
         v_head_dim = f.v_head_dim ~= f.head_dim and f.v_head_dim or nil,
-        seq = length.seq,
-        max_seq = length.max_seq,
+        seq = not source and length.seq or nil,
+        max_seq = length.max_seq or source and length.seq or nil, -- of queries there are any number
         isa = options.isa,
         causal = f.causal == true or nil,
         mask = f.mask,

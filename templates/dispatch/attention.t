@@ -160,7 +160,7 @@ $ if shape.exact then
     if (n_q != ${NAME}_CAPACITY || n_kv != ${NAME}_CAPACITY)
         return ${NAME}_ERROR_RANGE;
 $ else
-    if (n_q > ${NAME}_CAPACITY || n_kv > ${NAME}_CAPACITY)
+    if (n_q > ${NAME}_CAPACITY || n_kv > ${kv_capacity})
         return ${NAME}_ERROR_RANGE;
 $ end
 $ check_strides(extras, "n_kv")
@@ -231,7 +231,7 @@ static size_t ${name}_cache_length(const void *cache, int *status)
     if (*status != ${NAME}_OK)
         return 0;
     memcpy(&head, cache, sizeof head);
-    if (head.mark != ${name}_cache_mark || head.length > ${NAME}_CAPACITY${ring and " || head.first > head.length" or ""}${rope_switches and " || head.is_long > 1" or ""})
+    if (head.mark != ${name}_cache_mark || head.length > ${kv_capacity}${ring and " || head.first > head.length" or ""}${rope_switches and " || head.is_long > 1" or ""})
         *status = ${NAME}_ERROR_CACHE;
     return (size_t)head.length;
 }
@@ -316,7 +316,7 @@ int ${name}_cache_append(void *cache, size_t pos, size_t n, const float *k${shap
         return status;
     if (n > 0 && ${or_v("k == NULL")})
         return ${NAME}_ERROR_NULL;
-    if (pos > length || n > ${NAME}_CAPACITY - pos${ring and (" || n > %s_CHUNK"):format(NAME) or ""})
+    if (pos > length || n > ${kv_capacity} - pos${ring and (" || n > %s_CHUNK"):format(NAME) or ""})
         return ${NAME}_ERROR_RANGE;
     if (kernels == NULL)
         return ${NAME}_ERROR_CPU;
@@ -340,7 +340,7 @@ $ end
     return ${NAME}_OK;
 }
 
-int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float *q, ${extra_parameters}float *out,
+int ${name}_cache_attention(const void *cache, ${pos_parameter}size_t n, const float *q, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool)
 {
     const ${name}_kernels *const kernels = ${name}_kernels_here();
@@ -353,7 +353,10 @@ int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float
     if (q == NULL || out == NULL || scratch == NULL)
         return ${NAME}_ERROR_NULL;
 $ check_extras(extras)
-$ if shape.lse then
+$ if shape.cross then
+    if (n > ${NAME}_CAPACITY)
+        return ${NAME}_ERROR_RANGE;
+$ elseif shape.lse then
     if (n > ${NAME}_CAPACITY || pos > ${plan.POSITIONS} - n) /* queries may stand past the keys */
         return ${NAME}_ERROR_RANGE;
 $ else
@@ -384,7 +387,9 @@ $ else
 $ end
     job.call.n = n;
     job.call.n_kv = length;
+$ if not shape.cross then
     job.call.pos = (ptrdiff_t)pos;
+$ end
 $ take_extras(extras)
     ${name}_run(pool, ${name}_attend_task, &job);
     return ${NAME}_OK;

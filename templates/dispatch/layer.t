@@ -1,5 +1,6 @@
 $ -- The layer: packed weights, projections around attention.
 $ if shape.emit ~= "attention" then
+$ local source_width = NAME .. (shape.cross and "_SOURCE_D_MODEL" or "_D_MODEL")
 $ local w, rows, reach = memory.weight_offsets or mla_layer.weights, layout.layer_rows, layout.reach
 $ local block = shape.block
 $ local gated = block and block.gated
@@ -98,8 +99,8 @@ $ local function bias(which, on) return on and "source->" .. which or "NULL" end
 $ local no_gap = gated and ", 0" or ""
 $ local b, bo = shape.qkv_bias and 1 or 0, shape.o_bias and 1 or 0
     ${name}_pack_matrix(source->wq, ${bias("bq", shape.qkv_bias)}, ${b}, ${layout.q_width}, ${NAME}_D_MODEL, packed${no_gap});
-    ${name}_pack_matrix(source->wk, ${bias("bk", shape.qkv_bias)}, ${b}, ${layout.k_width}, ${NAME}_D_MODEL, packed + ${w.wk}${no_gap});
-    ${name}_pack_matrix(source->wv, ${bias("bv", shape.qkv_bias)}, ${b}, ${layout.v_width}, ${NAME}_D_MODEL, packed + ${w.wv}${no_gap});
+    ${name}_pack_matrix(source->wk, ${bias("bk", shape.qkv_bias)}, ${b}, ${layout.k_width}, ${source_width}, packed + ${w.wk}${no_gap});
+    ${name}_pack_matrix(source->wv, ${bias("bv", shape.qkv_bias)}, ${b}, ${layout.v_width}, ${source_width}, packed + ${w.wv}${no_gap});
     ${name}_pack_matrix(source->wo, ${bias("bo", shape.o_bias)}, ${bo}, ${NAME}_D_MODEL, ${layout.o_width}, packed + ${w.wo}${no_gap});
 $ for _, which in ipairs(shape.qk_norm and { "q_norm", "k_norm" } or {}) do
 $   local packed = layout[which]
@@ -115,23 +116,27 @@ $ pack_extras()
 }
 
 /* One thread's share of the panels of one projection. */
-static void ${name}_project(const ${name}_job *job, size_t index, int out, const float *w,
+$ local of_keys = shape.cross and "project_source" or "project_in"
+typedef void ${name}_projection(const float *x, size_t n, const float *w, size_t columns, size_t first,
+    size_t count, float *y);
+
+static void ${name}_project(const ${name}_job *job, size_t index, ${name}_projection *run, const float *w,
     size_t columns, float *y)
 {
     const size_t panels = (columns + ${plan.PANEL - 1}) / ${plan.PANEL};
     const size_t first = ${name}_share(panels, index, job->threads);
     const size_t count = ${name}_share(panels, index + 1, job->threads) - first;
     if (y != NULL && count > 0)
-        (out ? job->kernels->project_out : job->kernels->project_in)(job->x, job->n, w, columns, first, count, y);
+        run(job->x, job->n, w, columns, first, count, y);
 }
 
 static void ${name}_project_task(void *argument, size_t index)
 {
     const ${name}_job *const job = (const ${name}_job *)argument;
-    ${name}_project(job, index, 0, job->weights, ${layout.q_width}, job->q_rows);
-    ${name}_project(job, index, 0, job->weights + ${w.wk}, ${layout.k_width}, job->k_rows);
-    ${name}_project(job, index, 0, job->weights + ${w.wv}, ${layout.v_width}, job->v_rows);
-    ${name}_project(job, index, 1, job->weights + ${w.wo}, ${NAME}_D_MODEL, job->y);
+    ${name}_project(job, index, job->kernels->project_in, job->weights, ${layout.q_width}, job->q_rows);
+    ${name}_project(job, index, job->kernels->${of_keys}, job->weights + ${w.wk}, ${layout.k_width}, job->k_rows);
+    ${name}_project(job, index, job->kernels->${of_keys}, job->weights + ${w.wv}, ${layout.v_width}, job->v_rows);
+    ${name}_project(job, index, job->kernels->project_out, job->weights + ${w.wo}, ${NAME}_D_MODEL, job->y);
 }
 $ local prepare = shape.qk_norm and "prepare" or "rotate" -- what becomes of projected q and k
 $ if shape.rope or shape.qk_norm then
@@ -170,7 +175,7 @@ static void ${name}_layer_keys(${name}_job *job, const ${name}_pool *pool, const
     size_t first, size_t end, int queries)
 {
     for (; first < end; first += job->n) {
-        job->x = x + first * ${NAME}_D_MODEL;
+        job->x = x + first * ${source_width};
         job->n = end - first < ${rows} ? end - first : ${rows};
 $ if block then
         if (job->whole)
@@ -241,6 +246,85 @@ $ end
     }
 }
 
+$ local function take_layer_extras()
+$   take_extras(layer_extras)
+$   for _, extra in ipairs(layer_extras) do
+$     if extra.row_step then
+    job.${extra.name} = ${extra.name};
+$     end
+$   end
+$ end
+$ if shape.cross then
+/* What both calls of the layer need to run. */
+static int ${name}_layer_begin(${name}_job *job, const void *weights, const void *cache, const void *x,
+    void *scratch, const ${name}_pool *pool, size_t *held)
+{
+    int status;
+    uint64_t mark;
+    memset(job, 0, sizeof *job);
+    job->kernels = ${name}_kernels_here();
+    if (weights == NULL || x == NULL || scratch == NULL)
+        return ${NAME}_ERROR_NULL;
+    if (!${name}_aligned(weights))
+        return ${NAME}_ERROR_ALIGN;
+    *held = ${name}_cache_length(cache, &status);
+    if (status != ${NAME}_OK)
+        return status;
+    memcpy(&mark, weights, sizeof mark);
+    if (mark != ${name}_weights_mark)
+        return ${NAME}_ERROR_WEIGHTS;
+    status = ${name}_check_run(job->kernels, scratch, pool);
+    job->threads = ${name}_threads(pool);
+    job->weights = (const float *)weights + ${NAME}_ALIGN / sizeof(float);
+    job->rows = (float *)scratch;
+    job->scratch = job->rows + ${NAME}_LAYER_BYTES / sizeof(float);
+    job->call.kv_stride = ${NAME}_HEAD_FLOATS;
+$ for _, extra in ipairs(packed) do
+    job->call.${extra.name} = job->weights + ${w[extra.name]};
+$ end
+    return status;
+}
+
+int ${name}_source(const void *weights, void *cache, size_t pos, size_t n, const float *x, void *scratch,
+    const ${name}_pool *pool)
+{
+    ${name}_job job;
+    size_t held;
+    const int status = ${name}_layer_begin(&job, weights, cache, x, scratch, pool, &held);
+    if (status != ${NAME}_OK)
+        return status;
+    if (pos > held || n > ${kv_capacity} - pos)
+        return ${NAME}_ERROR_RANGE;
+    if (n == 0)
+        return ${NAME}_OK;
+    job.kv = (float *)cache + ${NAME}_ALIGN / sizeof(float);
+    ${name}_layer_keys(&job, pool, x, pos, 0, n, 0);
+    ${name}_cache_set(cache, pos + n);
+    return ${NAME}_OK;
+}
+
+int ${name}_layer(const void *weights, const void *cache, size_t n, const float *x, ${layer_parameters}float *y,
+    void *scratch, const ${name}_pool *pool)
+{
+    ${name}_job job;
+    size_t held;
+    int status;
+    if (y == NULL)
+        return ${NAME}_ERROR_NULL;
+$ check_extras(layer_extras)
+    status = ${name}_layer_begin(&job, weights, cache, x, scratch, pool, &held);
+    if (status != ${NAME}_OK)
+        return status;
+    if (n > ${NAME}_CAPACITY)
+        return ${NAME}_ERROR_RANGE;
+$ check_strides(layer_extras, "held")
+    job.call.kv = (const float *)cache + ${NAME}_ALIGN / sizeof(float);
+    job.call.n_kv = held;
+$ take_layer_extras()
+    ${name}_layer_results(&job, pool, x, 0, 0, n, 0, y);
+    return ${NAME}_OK;
+}
+$ else
 $ if block then
 /* The layer, or (`whole`) the block. */
 static int ${name}_run_layer(int whole, const void *weights, void *cache, size_t pos, size_t n, const float *x,
@@ -328,12 +412,7 @@ $ else
     job.call.kv_stride = ${NAME}_HEAD_FLOATS;
 $ end
 $ take_packed_extras()
-$ take_extras(layer_extras)
-$ for _, extra in ipairs(layer_extras) do
-$   if extra.row_step then
-    job.${extra.name} = ${extra.name};
-$   end
-$ end
+$ take_layer_extras()
 
 $ local set_cache = ("%s_cache_set(cache, %spos + n%s);"):format(name, ring and "held_first, " or "", rope_switches and ", job.is_long" or "")
 $ if ring then
@@ -371,5 +450,6 @@ $ end
     ${name}_layer_results(&job, pool, x, pos, 0, n, n <= ${rows}, y);
     return ${NAME}_OK;
 }
+$ end
 $ end
 $ end

@@ -29,7 +29,7 @@ $   if shape.window > 0 or shape.window_right > 0 then
  *   window    ${shape.window > 0 and ("%d keys up to the own one, which counts"):format(shape.window) or ""}${shape.window > 0 and shape.window_right > 0 and "; " or ""}${shape.window_right > 0 and ("%d keys from the own one on, which counts"):format(shape.window_right) or ""}
 $   end
 $ else
- *   visible   every key to every query
+ *   visible   every key${shape.cross and " of the source" or ""} to every query
 $ end
 $ if shape.key_range then
  *   range     and only keys j with first_key <= j < end_key, whatever else is visible; the work follows it

@@ -23,7 +23,9 @@ $ else
 $ end
 $ extras_text(extras)
  *   out  [n_q][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; may be q, else overlaps no input" or "; overlaps no input"}
-$ if shape.exact then
+$ if shape.cross then
+ * n_q <= ${shape.capacity}, n_kv <= ${layout.keys}. Every query sees all keys.
+$ elseif shape.exact then
  * n_q and n_kv must be ${shape.capacity}.
 $ else
  * n_q, n_kv <= ${shape.capacity}. Query i stands at position n_kv - n_q + i${layout.reach == 1 and " (negative: it sees no key)" or ""}.
@@ -76,7 +78,9 @@ $ else
     const float *v) ${NAME}_CHECK;
 $ end
 
-$ if shape.lse then
+$ if shape.cross then
+/* Attention of n queries, at most ${shape.capacity}, to all positions of the source that the cache holds.
+$ elseif shape.lse then
 /* Attention of the queries at positions pos .. pos + n - 1, at most ${plan.POSITIONS}, to the cache: prefill
  * (pos = 0), a chunk, or decode (n = 1). Where it does not hold their positions, because others do
  * (see _merge), they see those of its keys that stand where they look.
@@ -87,7 +91,7 @@ $ end
  *   q [n][${shape.heads}][${shape.head_dim}], out [n][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; out may be q" or ""}
 $ extras_text(extras)
  *   scratch  ${NAME}_CACHE_SCRATCH_BYTES, or _FOR(pool->threads)
-$ if not shape.causal then
+$ if not shape.causal and not shape.cross then
  * ${shape.window == 0 and shape.window_right == 0 and "Every query sees all positions held." or "A query sees what the cache holds of its window."}
 $ end
 $ if ring then
@@ -95,7 +99,7 @@ $ if ring then
 $ else
  * NULL, RANGE, ALIGN, CACHE, CPU. */
 $ end
-${NAME}_API int ${name}_cache_attention(const void *cache, size_t pos, size_t n, const float *q, ${extra_parameters}float *out,
+${NAME}_API int ${name}_cache_attention(const void *cache, ${pos_parameter}size_t n, const float *q, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 $ if shape.lse then
 
@@ -147,8 +151,8 @@ $     if shape.o_bias then
 $     end
 $   else
     const float *wq; /* ${dims(layout.q_width, shape.d_model)} */
-    const float *wk; /* ${dims(layout.k_width, shape.d_model)} */
-    const float *wv; /* ${dims(layout.v_width, shape.d_model)} */
+    const float *wk; /* ${dims(layout.k_width, layout.source_width)} */
+    const float *wv; /* ${dims(layout.v_width, layout.source_width)} */
     const float *wo; /* ${dims(shape.d_model, layout.o_width)} */
 $   if shape.qkv_bias then
     const float *bq, *bk, *bv; /* [${layout.q_width}], [${layout.k_width}], [${layout.v_width}] */
@@ -181,12 +185,30 @@ $   end
  * The source is not needed afterwards. NULL, ALIGN. */
 ${NAME}_API int ${name}_pack_weights(const ${name}_weights *source, void *weights) ${NAME}_CHECK;
 
-$   if shape.mla then
-/* The attention layer, as "latent" above says.
-$   else
 $   local order = not norm and "rope(%s)" or norm.order == "after_rope" and "norm(rope(%s))" or rope and "rope(norm(%s))" or "norm(%s)"
+$   if shape.cross then
+/* The layer's keys and values of the source: ${order:format("Wk x")} and Wv x of n positions from pos on are
+ * written to the cache, as _cache_append does. Once for a source, or as it grows.
+ *   x [n][${layout.source_width}]
+ *   scratch  ${NAME}_CACHE_SCRATCH_BYTES, or _FOR(threads)
+ * NULL, RANGE, ALIGN, CACHE, WEIGHTS, CPU. */
+${NAME}_API int ${name}_source(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+    void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
+
+/* The layer on n rows, at most ${shape.capacity}: y = Wo attention(${order:format("Wq x")}, the source), biases where the model
+ * has them. The cache is only read.
+ *   x, y     [n][${shape.d_model}]; y may be x, else overlaps no input
+$ extras_text(layer_extras)
+ *   scratch  ${NAME}_CACHE_SCRATCH_BYTES, or _FOR(threads)
+ * NULL, RANGE, ALIGN, CACHE, WEIGHTS, CPU. */
+${NAME}_API int ${name}_layer(const void *weights, const void *cache, size_t n, const float *x,
+    ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
+$   else
+$     if shape.mla then
+/* The attention layer, as "latent" above says.
+$     else
 /* The attention layer: y = Wo attention(${order:format("Wq x")}, ${order:format("Wk x")}, Wv x), biases where the model has them.
-$   end
+$     end
  *   x, y   [n][${shape.d_model}]; y may be x, else overlaps no input
 $ extras_text(layer_extras)
  *   cache  appends the n positions at pos (see _cache_append), then attends to all that it holds;
@@ -202,6 +224,7 @@ $   end
  * NULL, RANGE, ALIGN, CACHE, WEIGHTS, CPU. */
 ${NAME}_API int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x,
     ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
+$   end
 $ end
 $ if block then
 $   local function dims(columns, depth)

@@ -27,8 +27,12 @@ $ if layout.cache.ring then
 #define ${NAME}_CACHE_POSITIONS ${layout.cache.positions} /* that a cache holds: the latest ones */
 #define ${NAME}_CHUNK ${layout.cache.chunk} /* positions that one call may bring to a cache */
 $ else
+$   if shape.cross then
+#define ${NAME}_CACHE_POSITIONS ${layout.keys} /* of the source, that a cache holds */
+$   else
 #define ${NAME}_CACHE_POSITIONS ${NAME}_CAPACITY /* that a cache holds */
-#define ${NAME}_CHUNK ${NAME}_CAPACITY /* positions that one call may bring to a cache */
+$   end
+#define ${NAME}_CHUNK ${NAME}_CACHE_POSITIONS /* positions that one call may bring to a cache */
 $ end
 #define ${NAME}_CAUSAL ${shape.causal and 1 or 0}
 #define ${NAME}_WINDOW ${shape.window} /* keys up to the own one; 0: all */
@@ -44,6 +48,8 @@ $ end
 #define ${NAME}_MASK ${shape.mask and 1 or 0} /* calls take a mask or biases */
 #define ${NAME}_MASK_BIAS ${shape.mask and shape.mask.type == "bias" and 1 or 0} /* biases */
 #define ${NAME}_MASK_HEADS ${shape.mask and shape.mask.heads and 1 or 0} /* biases of each head */
+#define ${NAME}_CROSS ${shape.cross and 1 or 0}
+#define ${NAME}_SOURCE_D_MODEL ${layout.source_width} /* of what keys and values are made of */
 #define ${NAME}_HAS_LAYER ${layer and 1 or 0}
 #define ${NAME}_QKV_BIAS ${shape.qkv_bias and 1 or 0}
 #define ${NAME}_O_BIAS ${shape.o_bias and 1 or 0}

@@ -164,6 +164,9 @@ $       end
 $     end
 $   else
 $     project("project_in", shape.d_model, shape.qkv_bias, shape.d_model)
+$     if shape.cross then
+$       project("project_source", layout.source_width, shape.qkv_bias, layout.source_width)
+$     end
 $     project("project_out", layout.o_width, shape.o_bias, layout.o_width)
 $   end
 $   if shape.block then

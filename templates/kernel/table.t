@@ -22,6 +22,9 @@ $   end
 $ elseif shape.emit ~= "attention" then
     ${id}_project_in,
     ${id}_project_out,
+$   if shape.cross then
+    ${id}_project_source,
+$   end
 $ end
 $ if shape.qk_norm then
     ${id}_norm_q,

@@ -38,6 +38,7 @@ enum request {
     MERGE,        /* out, lse, other, other_lse, n */
     PACK_WEIGHTS, /* the arrays, whether there is a source; weights */
     LAYER,
+    SOURCE,             /* weights, cache, pos, n, x, scratch, pool */
     PACK_BLOCK_WEIGHTS, /* the attention's arrays, the block's, whether there is a source; weights
                          */
     BLOCK_CALL,         /* as LAYER */

@@ -328,6 +328,14 @@ static int call(enum request request) {
         scratch = get_pointer();
         return (request == LAYER ? kernel->layer : kernel->block_call)(
             weights, cache, pos, n, q, &extras, out, scratch, get_pool(&room));
+    case SOURCE:
+        weights = get_pointer();
+        cache = get_pointer();
+        pos = get_size();
+        n = get_size();
+        q = get_pointer();
+        scratch = get_pointer();
+        return kernel->source(weights, cache, pos, n, q, scratch, get_pool(&room));
     default:
         fail("an unknown request");
         return 0;
@@ -397,37 +405,22 @@ static void answer_call(enum request request) {
 
 static void description(void) {
     const size_t numbers[] = {
-        kernel->d_model,
-        kernel->heads,
-        kernel->kv_heads,
-        kernel->head_dim,
-        kernel->v_head_dim,
-        kernel->capacity,
-        kernel->rotary_dim,
-        kernel->window,
-        kernel->window_right,
-        kernel->cache_positions,
-        kernel->chunk,
-        kernel->key_range,
-        kernel->masked,
-        kernel->mask_bias,
-        kernel->mask_heads,
-        kernel->exact,
-        kernel->causal,
-        kernel->sinks,
-        kernel->lse,
-        kernel->alibi,
-        kernel->has_layer,
-        kernel->qkv_bias,
-        kernel->o_bias,
-        kernel->weights_in_out,
-        kernel->rope_interleaved,
-        kernel->align,
-        kernel->cache_bytes,
-        kernel->weights_bytes,
-        kernel->max_threads,
-        kernel->parameters,
-        kernel->kv_bytes_per_token,
+        kernel->d_model,         kernel->heads,
+        kernel->kv_heads,        kernel->head_dim,
+        kernel->v_head_dim,      kernel->capacity,
+        kernel->rotary_dim,      kernel->window,
+        kernel->window_right,    kernel->source_width,
+        kernel->cache_positions, kernel->chunk,
+        kernel->key_range,       kernel->masked,
+        kernel->mask_bias,       kernel->mask_heads,
+        kernel->exact,           kernel->causal,
+        kernel->sinks,           kernel->lse,
+        kernel->alibi,           kernel->has_layer,
+        kernel->qkv_bias,        kernel->o_bias,
+        kernel->weights_in_out,  kernel->rope_interleaved,
+        kernel->align,           kernel->cache_bytes,
+        kernel->weights_bytes,   kernel->max_threads,
+        kernel->parameters,      kernel->kv_bytes_per_token,
     };
     put_text(stdout, kernel->name);
     put_text(stdout, kernel->isas);

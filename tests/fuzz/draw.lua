@@ -122,6 +122,10 @@ local values = {
         local ring = it.window and (it.causal or it.window_right)
         return ring and d.pick { "linear", "ring", "ring", "ring" } or "linear"
     end,
+    ["cross.max_seq"] = function(d) return d.near(LENGTHS, 1, 1100) end,
+    ["cross.d_model"] = function(d, it)
+        return it.emit ~= "attention" and d.near(WIDTHS, 1, 300) or nil
+    end,
     ["d_model"] = function(d) return d.near(WIDTHS, 1, 300) end,
     ["mask.heads"] = function(d, _, mask)
         return mask.type == "bias" and d.pick { "shared", "each" } or nil
@@ -163,13 +167,14 @@ local values = {
     ["unroll"] = function(d) return d.near({ 1, 2, 3, 4, 5, 7, 8, 16 }, 1, 40) end,
     ["emit"] = function(d, it)
         local layer = it.rope or it.qk_norm or it.mla or it.d_model or it.qkv_bias or it.o_bias
-            or it.weights_layout
+            or it.weights_layout or it.cross and it.cross.d_model
         return it.block and "block" or layer and "layer" or d.pick { "attention", "layer" }
     end,
 }
 
 -- Fields of a group that it can't do without: functions of the spec so far.
 local needed = {
+    ["cross.max_seq"] = function() return true end,
     ["rope.rotary_dim"] = function(it) return not it.mla and it.head_dim % 2 ~= 0 end,
 }
 
@@ -242,6 +247,9 @@ end
 local function is_causal(it) return it.causal end
 local function is_narrow(it) return it.head_dim < 2 end
 local function has_latent(it) return it.mla end
+local function has_positions(it)
+    return it.seq or it.causal or it.window or it.window_right or it.alibi or it.rope or it.mla
+end
 local features = {
     { "causal" },
     { "window" },
@@ -256,6 +264,7 @@ local features = {
     { "key_range", unless = has_latent },
     { "lse", unless = has_latent },
     { "rope", unless = is_narrow },
+    { "cross", unless = has_positions },
     { "qk_norm", unless = has_latent },
     { "qkv_bias" },
     { "o_bias" },

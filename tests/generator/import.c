@@ -506,11 +506,12 @@ static const struct run *import_data(const char *model, const char *option, cons
 Test(import, specs_hold_what_was_read) {
     enter();
     import_data("gpt2", NULL, NULL);
-    expect_words("specs/gpt2.lua",
-                 "Written by attnc |attnc import gpt2.json\n|name = \"gpt2\"|d_model = 768,|"
-                 "heads = 12,|head_dim = 64,|max_seq = 1024,|"
-                 "isa = { \"scalar\", \"avx2\", \"avx512\" }|causal = true|qkv_bias = true|"
-                 "o_bias = true|weights_layout = \"in_out\"");
+    expect_words(
+        "specs/gpt2.lua",
+        "Written by attnc |attnc import gpt2.json\n|name = \"gpt2\"|d_model = 768,|"
+        "heads = 12,|head_dim = 64,|max_seq = 1024,|"
+        "isa = { \"scalar\", \"avx2\", \"avx512\", \"neon\" }|causal = true|qkv_bias = true|"
+        "o_bias = true|weights_layout = \"in_out\"");
     import_data("google-gemma-2-27b-it", "--seq", "512");
     expect_words("specs/google_gemma_2_27b_it.lua",
                  "layers 0, 2, ..., 44 of 46|layers 1, 3, ..., 45 of 46|seq = 512,|scale = "
