@@ -223,6 +223,7 @@ static struct problem read_attention(const struct kernel *kernel, const json_t *
     problem.q = tensor(in, "q", n_q * kernel->heads * kernel->head_dim);
     problem.k = tensor(in, "k", n_kv * kernel->kv_heads * kernel->head_dim);
     problem.v = tensor(in, "v", n_kv * kernel->kv_heads * kernel->v_head_dim);
+    problem.extras.end_key = SIZE_MAX;
     if (kernel->sinks)
         problem.extras.sinks = tensor(in, "sinks", kernel->heads);
     const size_t expired = size_of(in, "nan_before") * kernel->kv_heads;
