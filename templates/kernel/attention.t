@@ -116,7 +116,7 @@ $     end
         if (count % 32 != 0)
             seen[words] = (1u << count % 32) - 1u;
 $     if windowed then
-        if (some)
+        if (from[r] % 32 != 0)
             seen[begin] &= ~((1u << from[r] % 32) - 1u);
 $     end
         place->hides[r] = 0;
