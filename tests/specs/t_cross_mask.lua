@@ -1,4 +1,4 @@
--- A layer across sequences with biases for each head that hide some keys, a range of keys and sinks.
+-- A layer across sequences: biases for each head that hide some keys, a range of keys, sinks.
 return {
   name = "t_cross_mask",
   d_model = 32,
