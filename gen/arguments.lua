@@ -6,6 +6,9 @@
 --   dims         its shape, for comments: "[12]"
 --   about        or what else there is to say of it
 --   required     whether NULL is refused
+--   stride_of    the argument whose rows it keeps apart: at least n_kv, or RANGE
+--   none         the C text that asks for nothing
+--   row_step     the argument by which this one goes on from query to query
 --   layer        what a layer does: "weights": it has it among its packed weights, `floats` of
 --                them; "call": its call takes it too; nil: it has no use for it
 -- arguments.packed(shape), arguments.of_layer(shape) -> those among a layer's weights, and those
@@ -24,9 +27,51 @@ local rows = {
         }
     end,
     function(shape)
+        return shape.mask and shape.mask.type == "bool" and {
+            name = "mask", type = "const unsigned char *", dims = "[n_q][mask_stride]",
+            about = "row i is query i's, of its n_kv keys; 0 hides a key. NULL: none is hidden",
+            none = "NULL",
+            layer = "call", row_step = "mask_stride",
+        }
+    end,
+    function(shape)
+        return shape.mask and shape.mask.type == "bias" and {
+            name = "bias", type = "const float *", dims = shape.mask.heads == "each"
+                and ("[%d heads] of [n_q][bias_stride]"):format(shape.heads)
+                or "[n_q][bias_stride]",
+            about = "row i is query i's, of its n_kv keys. NULL: none", none = "NULL",
+            layer = "call", row_step = "bias_stride",
+        }
+    end,
+    function(shape)
+        local of = shape.mask and (shape.mask.type == "bool" and "mask" or "bias")
+        return of and {
+            name = of .. "_stride", type = "size_t", layer = "call", stride_of = of,
+            about = "from one query's row to the next: at least n_kv, or RANGE",
+        }
+    end,
+    function(shape)
+        return shape.mask and shape.mask.heads == "each" and {
+            name = "bias_head_stride", type = "size_t", layer = "call",
+            about = "from one head's to the next",
+        }
+    end,
+    function(shape)
+        return shape.key_range and {
+            name = "first_key", type = "size_t", layer = "call", none = "0",
+            about = "the first key that any query sees",
+        }
+    end,
+    function(shape)
+        return shape.key_range and {
+            name = "end_key", type = "size_t", layer = "call", none = "SIZE_MAX",
+            about = "the one after the last; more than there are: up to the last",
+        }
+    end,
+    function(shape)
         return shape.lse and {
             name = "lse", type = "float *", dims = ("[queries][%d]"):format(shape.heads),
-            about = "an output; overlaps nothing else; NULL: not wanted",
+            about = "an output; overlaps nothing else; NULL: not wanted", none = "NULL",
         }
     end,
 }

@@ -2,6 +2,7 @@
 --
 -- plan.layout(shape)     -> the memory map that every instruction set shares (floats and bytes)
 -- plan.make(shape, isa)  -> tile choices, with `reasons`: array of {field, value, why}
+-- plan.biased(shape)     -> whether scores have biases
 -- plan.features(shape)   -> what sets the attention apart, in words
 -- plan.mla_layer(shape)  -> where the weights and the rows of a layer with mla lie: see there
 -- plan.memory(shape)     -> byte counts, parameters, FLOPs: for the header, `attnc info`, manifest
@@ -234,6 +235,10 @@ function plan.make(shape, isa)
         choose("value_keys", 64,
             "in decode, keys whose values all tiles take before the next ones")
     end
+    if shape.mask and p.value_keys % 32 ~= 0 then
+        local message = "field 'tile.value_keys' = %d: right, with a mask, is a multiple of 32"
+        error({ field = "tile.value_keys", message = message:format(p.value_keys) })
+    end
 
     -- Each row count has a wide tile, and a narrow one that stays within one key tile: for the
     -- last keys. A group of heads that is no such count gets a block of its own for decode.
@@ -314,6 +319,14 @@ function plan.make(shape, isa)
     p.scratch.decay = p.scratch.m + line(largest)
     p.scratch.s = p.scratch.decay + line(largest)
     p.scratch.floats = p.scratch.s + largest * plan.SCORE_STRIDE
+    if shape.mask then
+        -- which keys of a block each row sees, a bit each; whether the mask hides some of them;
+        -- whether the row saw any
+        p.scratch.seen = p.scratch.floats
+        p.scratch.hides = p.scratch.seen + largest * plan.BLOCK // 32
+        p.scratch.any = p.scratch.hides + line(largest)
+        p.scratch.floats = p.scratch.any + line(largest)
+    end
     if shape.values_in_keys then
         p.scratch.v = p.scratch.floats
         p.scratch.floats = p.scratch.v + plan.BLOCK * plan.KEY_TILE
@@ -323,6 +336,11 @@ end
 
 local function panel_floats(columns, depth, bias)
     return (columns + plan.PANEL - 1) // plan.PANEL * plan.PANEL * (depth + (bias and 1 or 0))
+end
+
+--- Whether scores have biases, which make weights of every size.
+function plan.biased(shape)
+    return shape.alibi ~= nil or shape.mask ~= nil and shape.mask.type == "bias"
 end
 
 -- What a layer has among its weights besides: behind the `floats` of w, each at its own name.
@@ -395,14 +413,22 @@ function plan.features(shape)
     if shape.window_right > 0 then
         text = ("%s, %d to the right"):format(text, shape.window_right)
     end
+    if shape.key_range then
+        text = text .. ", a range of keys given"
+    end
     if plan.layout(shape).cache.ring then
         text = text .. ", ring cache"
     end
     if shape.softcap then
         text = ("%s, soft cap %.9g"):format(text, shape.softcap)
     end
-    return text .. (shape.alibi and ", ALiBi" or "") .. (shape.sinks and ", sinks" or "")
+    text = text .. (shape.alibi and ", ALiBi" or "") .. (shape.sinks and ", sinks" or "")
         .. (shape.lse and ", log-sum-exp" or "")
+    if shape.mask then
+        text = text .. (shape.mask.type == "bool" and ", masks given"
+            or shape.mask.heads == "each" and ", biases given for each head" or ", biases given")
+    end
+    return text
 end
 
 -- Pairs of query and key that see each other among n positions, and keys that the last one sees.

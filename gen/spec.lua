@@ -22,7 +22,8 @@ local spec = {}
 local POSITIONS, ROPE_POSITIONS = plan.POSITIONS, 1 << 22
 
 -- Rows of the schema. kind: name, integer, number or numbers (from min to max), boolean, choice
--- (of), isa, unroll, table (with fields of its own), optional (such a table, true or false).
+-- (of), isa, unroll, table (with fields of its own), optional (such a table, true or false),
+-- shorthand (such a table, or what its first field takes).
 -- `default` is for the reader. `also` lists what others call the field: a spec that uses such a
 -- name is told ours.
 local function field(kind, name, default, meaning, also)
@@ -51,6 +52,13 @@ end
 local function optional(...)
     local it = group(...)
     it.kind = "optional"
+    return it
+end
+
+-- A table that the value of its first field, a choice, stands for too.
+local function shorthand(...)
+    local it = group(...)
+    it.kind = "shorthand"
     return it
 end
 
@@ -91,6 +99,8 @@ spec.fields = {
         "sliding_window window_size window_left"),
     ranged("integer", "window_right", 0, POSITIONS, "0",
         "and only if j - i < window_right, where attention is not causal; 0: no such limit", ""),
+    field("boolean", "key_range", "false", "calls take the range of keys that are visible at all",
+        "key_lengths seqused lengths padding"),
     ranged("number", "scale", 1e-30, 1e30, "1 / sqrt(head_dim)", "factor of the scores",
         "softmax_scale sm_scale"),
     ranged("number", "softcap", 0, 1e30, "0", "scores s become c * tanh(s / c); 0: none",
@@ -106,6 +116,13 @@ spec.fields = {
         ranged("number", "bias_max", 1e-3, 1e3, "8",
             "n heads have slopes 2^(-bias_max / n) and on"),
         ranged("number", "scale", 1e-30, 1e30, "1", "factor of the slopes"),
+    }),
+    shorthand("mask", '"none"', "calls take a byte for each query and key, 0 to hide it, or a bias",
+        "attn_mask attention_mask attn_bias", {
+        one_of("type", { "none", "bool", "bias" }, "required",
+            "bytes, or floats that are added to the scores; -infinity hides"),
+        one_of("heads", { "shared", "each" }, '"shared"',
+            "all heads have the same biases, or each its own"),
     }),
     group("rope", "none", "rotary positions on q and k", "rotary rope_theta rope_parameters", {
         ranged("number", "theta", 1, 1e12, "10000", "base of the angles", "base rope_theta"),
@@ -218,7 +235,6 @@ spec.fields = {
         ranged("integer", "project_rows", 1, 16, "by plan", "rows of a projection tile"),
     }),
     field("unroll", "unroll", '"full"', "steps of head_dim in one loop body"),
-    unbuilt("mask", "none", "a mask or bias for each query and key"),
     unbuilt("relative_bias", nil, "biases by buckets of distance, learned"),
     unbuilt("clip_qkv", nil, "q, k and v clamped to -c and c"),
     unbuilt("types", nil, "storage of cache and weights", "dtype kv_dtype cache_type"),
@@ -361,8 +377,9 @@ local function allowed(row)
     elseif kind == "unroll" then
         return '"full" or a whole number from 1 to 1024'
     end
-    return (kind == "optional" and "true, false, or " or "") .. "a table with "
-        .. names_of(row.fields)
+    local short = kind == "optional" and "true, false, or "
+        or kind == "shorthand" and allowed(row.fields[1]) .. ", or " or ""
+    return short .. "a table with " .. names_of(row.fields)
 end
 
 -- The line of the text that gives a field its value, as far as plain reading finds it: the first
@@ -565,6 +582,15 @@ function kinds.optional(value, row, source, path)
     return kinds.table(value == true and {} or value, row, source, path)
 end
 
+function kinds.shorthand(value, row, source, path)
+    if type(value) ~= "table" then
+        local short = row.fields[1]
+        local good = kinds[short.kind](value, short, source, path)
+        return good ~= nil and { [short.name] = good } or nil
+    end
+    return kinds.table(value, row, source, path)
+end
+
 -- Checks every key and value of a table against its rows, each on its own.
 function check_rows(raw, rows, source, prefix)
     local known, result = {}, {}
@@ -668,12 +694,22 @@ local function complete(given, source)
     elseif shape.softcap and shape.softcap < 1e-30 then
         wrong("softcap", "too small; it takes 0 or a number from 1e-30 to 1e+30")
     end
+    shape.key_range = shape.key_range or false
     shape.sinks = shape.sinks or false
     shape.lse = shape.lse or false
     shape.alibi = shape.alibi and {
         bias_max = shape.alibi.bias_max or 8.0,
         scale = shape.alibi.scale or 1.0,
     } or nil
+    local mask = shape.mask
+    if mask and not mask.type then
+        refuse(source, "mask.type", nil, 'missing; it takes "none", "bool" or "bias"')
+    elseif mask and mask.heads == "each" and mask.type ~= "bias" then
+        refuse(source, "mask.heads", mask.heads,
+            'only a mask of type "bias" may be each head\'s own; leave it out, or "shared"')
+    end
+    shape.mask = mask and mask.type ~= "none" and { type = mask.type,
+        heads = mask.heads == "each" and mask.heads or nil } or nil
     shape.qkv_bias = shape.qkv_bias or false
     shape.o_bias = shape.o_bias or false
     shape.weights_layout = shape.weights_layout or "out_in"
@@ -717,6 +753,11 @@ local function complete(given, source)
                 'emit = "attention" has no projections; it needs emit = "layer"')
         elseif given.seq then
             wrong("seq", "queries of cross attention come in any number; give max_seq")
+        end
+        for _, name in ipairs { "mask", "key_range" } do
+            if shape[name] and shape[name] ~= "none" then
+                wrong(name, "not supported together with cross yet; leave one of them out")
+            end
         end
         for _, name in ipairs { "causal", "window", "window_right", "alibi", "rope", "mla" } do
             if shape[name] and shape[name] ~= 0 then
@@ -776,6 +817,11 @@ local function complete(given, source)
         }
     end
 
+    if shape.mla and shape.mask then
+        wrong("mask", "not supported with mla yet; leave it out")
+    elseif shape.mla and shape.key_range then
+        wrong("key_range", "not supported with mla yet; leave it out")
+    end
     if shape.mla then
         mla.fits(shape, function(path, value, text)
             refuse(source, path, value, text)
@@ -947,11 +993,13 @@ function spec.canonical(shape)
         window = shape.window > 0 and shape.window or nil,
         window_right = shape.window_right > 0 and shape.window_right or nil,
         cache = shape.cache ~= "linear" and shape.cache or nil,
+        key_range = shape.key_range or nil,
         scale = shape.scale ~= 1 / math.sqrt(shape.head_dim) and shape.scale or nil,
         softcap = shape.softcap,
         sinks = shape.sinks or nil,
         lse = shape.lse or nil,
         alibi = shape.alibi,
+        mask = shape.mask and (shape.mask.heads and shape.mask or shape.mask.type),
         rope = shape.rope,
         cross = shape.cross and { max_seq = shape.cross.max_seq,
             d_model = shape.cross.d_model ~= shape.d_model and shape.cross.d_model or nil },

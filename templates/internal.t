@@ -29,7 +29,7 @@ $ end
     size_t n_kv;      /* keys held */
     ptrdiff_t pos;    /* position of query 0 */
 $ for _, extra in ipairs(extras) do
-    ${arguments.declaration(extra)}; /* ${extra.dims} */
+    ${arguments.declaration(extra)};${extra.dims and (" /* %s */"):format(extra.dims) or ""}
 $ end
 } ${name}_call;
 

@@ -1,6 +1,32 @@
 $ -- what the attention calls take besides, before `out`
 $ local more = arguments.names(extras)
 $ local layer_more = arguments.names(layer_extras)
+$ -- the same for queries from `row` on, and without masks
+$ local function from_row(list, row)
+$   local texts = {}
+$   for i, extra in ipairs(list) do
+$     texts[i] = extra.name .. (extra.row_step and (" + (%s) * %s"):format(row, extra.row_step) or "") .. ", "
+$   end
+$   return table.concat(texts)
+$ end
+$ -- the same for keys from `key` on
+$ local function from_key(list, key)
+$   local texts = {}
+$   for i, extra in ipairs(list) do
+$     local range = extra.name == "first_key" or extra.name == "end_key"
+$     texts[i] = (range and ("%s > %s ? %s - %s : 0"):format(extra.name, key, extra.name, key)
+$       or extra.name .. (extra.row_step and " + " .. key or "")) .. ", "
+$   end
+$   return table.concat(texts)
+$ end
+$ local function unmasked(list)
+$   local texts = {}
+$   for i, extra in ipairs(list) do
+$     texts[i] = (extra.none or extra.name) .. ", "
+$   end
+$   return table.concat(texts)
+$ end
+$ local masked, biased = shape.mask, shape.mask and shape.mask.type == "bias"
 $ -- values that are channels of their keys are no argument
 $ local function values(text) return shape.values_in_keys and "" or ", " .. text end
 /* Checks ${name} against plain loops in double precision; needs nothing but the C library.
@@ -22,6 +48,9 @@ $ local function values(text) return shape.values_in_keys and "" or ", " .. text
 #define ${NAME}_IMPLEMENTATION /* a single-file header brings the code along; others ignore it */
 #include "${name}.h"
 
+$ if biased then
+#include <math.h> /* INFINITY */
+$ end
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,6 +285,52 @@ static double sink_of(size_t head)
     return (double)sinks[head];
 }
 $ end
+$ if shape.key_range then
+
+static const size_t first_key = 3, end_key = 515;
+$ end
+$ if masked then
+$   local name, type = biased and "bias" or "mask", biased and "float" or "unsigned char"
+
+/* ${biased and "Biases" or "A mask"} for up to MOST queries and keys.${shape.mask.heads and " The heads' own ones overlap." or ""} */
+static ${type} *${name};
+static const size_t ${name}_stride = ${layout.cache.ring and "MAX(MOST, ROUND)" or "MOST"}${shape.mask.heads and ", bias_head_stride = 7" or ""};
+
+static void make_${name}(void)
+{
+    const size_t count = MOST * ${name}_stride${shape.mask.heads and " + (HEADS - 1) * bias_head_stride" or ""};
+    size_t i;
+    ${name} = (${type} *)allocate(count * sizeof *${name});
+$   if biased then
+    random_state = 24;
+    fill(bias, count, 3.0f);
+$   end
+    /* a row sees every key, none, every other 16, or what chance says */
+    random_state = 25;
+    for (i = 0; i < count; i++) {
+        const size_t row = i / ${name}_stride;
+        random_state = (random_state * 1664525UL + 1013904223UL) & 0xFFFFFFFFUL;
+$   if biased then
+        if (row % 8 == 3 || (row % 8 == 4 && i % 32 < 16) || (row % 8 > 4 && random_state >> 30 == 0))
+            bias[i] = -INFINITY;
+$   else
+        mask[i] = !(row % 8 == 3 || (row % 8 == 4 && i % 32 < 16) || (row % 8 > 4 && random_state >> 30 == 0));
+$   end
+    }
+}
+
+static int sees(size_t row, size_t head, size_t j)
+{
+$   if biased then
+    return bias[${shape.mask.heads and "head * bias_head_stride + " or ""}row * bias_stride + j] >= -1e30f;
+$   else
+    return mask[row * mask_stride + j];
+$   end
+$   if not shape.mask.heads then
+    (void)head;
+$   end
+}
+$ end
 $ if shape.lse then
 
 static float *lse; /* of the latest call */
@@ -295,7 +370,7 @@ static double slope_of(size_t head)
 }
 $ end
 $ local place_parameter = shape.alibi and "double position, " or ""
-$ local head_parameter = (shape.alibi or shape.sinks) and "size_t head, " or ""
+$ local head_parameter = (masked and "size_t row, " or "") .. ((shape.alibi or shape.sinks or masked) and "size_t head, " or "")
 
 $ local function reference_of(of, P)
 /* One query head over the keys first .. end - 1; weights[end] and variances[end] are room. */
@@ -310,9 +385,16 @@ $ if shape.sinks then
     double sink_weight, sink_variance;
 $ end
     size_t j, d;
+$ if masked then
+    int any = 0;
+$ end
     for (j = first; j < end; j++) {
         const estimate *key = k + j * ${P}K_ROW + kv_head * ${P}HEAD_DIM;
         double sum = 0.0, variance = 0.0;
+$ if masked then
+        if (!sees(row, head, j))
+            continue;
+$ end
         for (d = 0; d < ${P}HEAD_DIM; d++) {
             const double a = query[d].value * scale, b = key[d].value;
             sum += a * b;
@@ -329,15 +411,43 @@ $ if shape.alibi then
             variance += sum * sum + (2.0 + apart) * bias * bias;
         }
 $ end
+$ if biased then
+        {
+            const double own = (double)bias[${shape.mask.heads and "head * bias_head_stride + " or ""}row * bias_stride + j];
+            sum += own;
+            variance += sum * sum + (2.0 + apart) * own * own;
+        }
+$ end
         weights[j] = sum;
         variances[j] = variance;
+$ if masked then
+        most = any ? MAX(most, sum) : sum;
+        any = 1;
+$ else
         most = j == first ? sum : MAX(most, sum);
+$ end
     }
+$ if masked then
+    for (d = 0; !any && d < V_HEAD_DIM; d++)
+        out[d].value = out[d].variance = 0.0;
+$   if shape.lse then
+    log_sum->value = ${shape.sinks and "sink_of(head)" or "(double)minus_infinity()"};
+    log_sum->variance = ${shape.sinks and "8.0 * log_sum->value * log_sum->value" or "0.0"};
+$   end
+    if (!any)
+        return;
+$ end
 $ if shape.sinks then
     most = first == end ? sink_of(head) : MAX(most, sink_of(head));
 $ end
     for (j = first; j < end; j++) {
         const double below = weights[j] - most;
+$ if masked then
+        if (!sees(row, head, j)) {
+            weights[j] = variances[j] = 0.0;
+            continue;
+        }
+$ end
         weights[j] = exponential(below);
         variances[j] += below * below + 16.0; /* s - m rounds, and exp2 is good to a few u */
         total += weights[j];
@@ -387,13 +497,22 @@ static void reference_${of}row(const estimate *q, const estimate *k, const estim
 {
     const size_t right = ${NAME}_CAUSAL ? 1 : ${NAME}_WINDOW_RIGHT, left = ${NAME}_WINDOW;
     const size_t up_to = n_kv + i + right > n_q ? n_kv + i + right - n_q : 0;
+$ if shape.key_range then
+    const size_t held = MIN(n_kv, end_key), end = right > 0 ? MIN(up_to, held) : held;
+$ else
     const size_t end = right > 0 ? MIN(up_to, n_kv) : n_kv;
+$ end
     const size_t before = n_q + left; /* the first key is n_kv + i + 1 - before */
+$ if shape.key_range then
+    const size_t in_window = left > 0 && n_kv + i + 1 > before ? n_kv + i + 1 - before : 0;
+    const size_t first = MIN(MAX(in_window, first_key), end);
+$ else
     const size_t first = left > 0 && n_kv + i + 1 > before ? n_kv + i + 1 - before : 0;
+$ end
     double *weights = (double *)allocate(2 * n_kv * sizeof(double));
     size_t h;
     for (h = 0; h < HEADS; h++)
-        reference_${of}head(${shape.alibi and "(double)(n_kv + i) - (double)n_q, " or ""}${(shape.alibi or shape.sinks) and "h, " or ""}q + i * ${P}Q_ROW + h * ${P}HEAD_DIM, k, v, first, end, h * ${P}KV_HEADS / HEADS, weights,
+        reference_${of}head(${shape.alibi and "(double)(n_kv + i) - (double)n_q, " or ""}${masked and "i, " or ""}${(shape.alibi or shape.sinks or masked) and "h, " or ""}q + i * ${P}Q_ROW + h * ${P}HEAD_DIM, k, v, first, end, h * ${P}KV_HEADS / HEADS, weights,
                        weights + n_kv, ${shape.lse and "log_sums + h, " or ""}out + h * ${P}V_HEAD_DIM);
     free(weights);
 }
@@ -572,14 +691,14 @@ static void test_cache(size_t start, size_t n)
         if (${NAME}_CAUSAL && held + size > first)
             good = good && ${cache_attention}(parts.data, first, held + size - first,
                                              q + (first - start) * Q_ROW,
-                                             ${more}again + (first - start) * O_ROW, scratch.data,
+                                             ${from_row(extras, "first - start")}again + (first - start) * O_ROW, scratch.data,
                                              NULL) == 0;
     }
     if (!${NAME}_CAUSAL) /* each query sees every key, so they wait for the last one */
         for (i = 0, held = start; held < n; i++, held += size) {
             size = chunk(i, n - held);
             good = good && ${cache_attention}(parts.data, held, size, q + (held - start) * Q_ROW,
-                                             ${more}again + (held - start) * O_ROW, scratch.data,
+                                             ${from_row(extras, "held - start")}again + (held - start) * O_ROW, scratch.data,
                                              NULL) == 0;
         }
     check(good && same(out, again, rows * O_ROW), "cache: chunks have the bits of prefill");
@@ -593,7 +712,7 @@ $ if not shape.values_in_keys then
                                           v + held * V_ROW) == 0;
 $ end
         good = good && ${cache_attention}(cache.data, held, 1, q + row * Q_ROW,
-                                         ${more}again + row * O_ROW, scratch.data, NULL) == 0;
+                                         ${from_row(extras, "row")}again + row * O_ROW, scratch.data, NULL) == 0;
     }
     check(good && same(out, again, rows * O_ROW), "cache: single steps have the bits of prefill");
 
@@ -634,7 +753,7 @@ $ end
         good = good && ${name}_cache_reset(cache.data) == 0 &&
                ${name}_cache_append(cache.data, 0, cuts[part + 1] - first, k + first * K_ROW, v + first * V_ROW) == 0;
         good = good && ${cache_attention}(cache.data, n - rows - first, rows, q,
-                                         ${more}part == 0 ? whole : out, scratch.data, NULL) == 0;
+                                         ${from_key(extras, "first")}part == 0 ? whole : out, scratch.data, NULL) == 0;
         if (part > 0)
             good = good && ${name}_merge(whole, all, out, sums, rows) == 0;
         block_free(cache, "the cache of a part is kept within its bytes");
@@ -1464,7 +1583,7 @@ $   end
     for (i = 0; held < rows; i++, held += size) {
         size = chunk(i, rows - held);
         good = good && ${name}_${which}(weights.data, cache.data, held, size, x + held * D_MODEL,
-                               ${layer_more}again + held * D_MODEL, shared.data, &backwards) == 0;
+                               ${from_row(layer_extras, "held")}again + held * D_MODEL, shared.data, &backwards) == 0;
     }
     held = ${NAME}_CAUSAL ? 0 : rows - size; /* else only the last chunk saw every key */
 $ if shape.mla then
@@ -1481,7 +1600,7 @@ $ end
     good = 1;
     for (i = rows > 4 ? rows - 4 : 0; i < rows; i++)
         good = good && ${name}_${which}(weights.data, cache.data, i, 1, x + i * D_MODEL,
-                               ${layer_more}again + i * D_MODEL, scratch.data, NULL) == 0;
+                               ${from_row(layer_extras, "i")}again + i * D_MODEL, scratch.data, NULL) == 0;
     held = ${NAME}_CAUSAL ? 0 : rows - 1;
     check(good && same(y + held * D_MODEL, again + held * D_MODEL, (rows - held) * D_MODEL),
           "${which} in single steps has the bits of ${shape.mla and "chunks" or "prefill"}");
@@ -1549,7 +1668,7 @@ static void print_speed(void)
     int good = 1;
     do {
         start = seconds();
-        good = good && ${name}_attention(q, k${values("v")}, n, n, ${more}out, scratch.data, NULL) == 0;
+        good = good && ${name}_attention(q, k${values("v")}, n, n, ${unmasked(extras)}out, scratch.data, NULL) == 0;
         once = seconds() - start;
         best = MIN(best, once);
         all += once;
@@ -1588,6 +1707,10 @@ $ end
 $ if shape.sinks then
     random_state = 20;
     fill(sinks, HEADS, 4.0f);
+$ end
+$ if masked then
+    if (${biased and "bias" or "mask"} == NULL)
+        make_${biased and "bias" or "mask"}();
 $ end
     test_attention();
     test_cache(0, SHORT);

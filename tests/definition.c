@@ -93,7 +93,7 @@ static void attend_row(const struct kernel *kernel, const struct extras *extras,
                        const float *q, const float *k, size_t k_step, const float *v, size_t v_step,
                        const struct view *view, float *out, float *lse) {
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
-    const bool fused = is_fused(kernel);
+    const bool fused = is_fused(kernel), biased = kernel->alibi || kernel->mask_bias;
     const double unit = kernel->softcap > 0 ? 2 / kernel->softcap : 1;
     const float factor = (float)(kernel->scale * LOG2_E * unit);
     float scaled[1024], s[BLOCK], m = -FLT_MAX, l[LANES] = {0};
@@ -103,7 +103,7 @@ static void attend_row(const struct kernel *kernel, const struct extras *extras,
     if (kernel->sinks) {
         const float sink = extras->sinks[head] * (float)LOG2_E;
         m = sink > m ? sink : m;
-        l[0] = exp2_defined(fused, kernel->alibi, sink - m);
+        l[0] = exp2_defined(fused, biased, sink - m);
     }
     const float slope = (float)(reference_slope(kernel, head) * LOG2_E);
 
@@ -112,21 +112,28 @@ static void attend_row(const struct kernel *kernel, const struct extras *extras,
         const size_t end = view->end - block < BLOCK ? view->end - block : BLOCK;
         float most = m, sums[LANES] = {0};
         for (size_t j = first; j < end; j++) {
+            if (!view_sees(view, head, block + j))
+                continue;
             s[j] = dot(fused, scaled, k + (block + j) * k_step, dim);
             if (kernel->softcap > 0)
                 s[j] = cap_defined(fused, kernel->softcap, s[j]);
             if (kernel->alibi)
                 s[j] = multiply_add(fused, slope, (float)((ptrdiff_t)(block + j) - view->position),
                                     s[j]);
+            if (view->bias)
+                s[j] = multiply_add(fused, view->bias[head * view->bias_head_stride + block + j],
+                                    (float)LOG2_E, s[j]);
             if (s[j] > most)
                 most = s[j];
         }
-        const float a = exp2_defined(fused, kernel->alibi, m - most);
+        const float a = exp2_defined(fused, biased, m - most);
         m = most;
         for (size_t d = 0; d < v_dim; d++)
             out[d] = out[d] * a;
         for (size_t j = first; j < end; j++) {
-            const float p = exp2_defined(fused, kernel->alibi, s[j] - m);
+            if (!view_sees(view, head, block + j))
+                continue;
+            const float p = exp2_defined(fused, biased, s[j] - m);
             sums[j % LANES] = sums[j % LANES] + p;
             add_scaled(fused, out, p, v + (block + j) * v_step, v_dim);
         }
@@ -136,8 +143,8 @@ static void attend_row(const struct kernel *kernel, const struct extras *extras,
     const float sum = folded(l), r = 1.0F / sum;
     if (lse)
         *lse = multiply_add(fused, m, (float)LN_2, ln_defined(fused, sum));
-    if (view->first == view->end)
-        return;
+    if (!view_sees_any(view, head))
+        return; /* zeros */
     for (size_t d = 0; d < v_dim; d++)
         out[d] = multiply_add(fused, out[d], r, 0.0F);
 }

@@ -47,8 +47,13 @@ struct block_weights { /* what the kernel lacks is NULL */
 /* What the calls of some kernels take besides, by the names of gen/arguments.lua; a layer takes
  * less, having some of it among its weights. */
 struct extras {
-    const float *sinks; /* [heads] */
-    float *lse;         /* an output, [queries][heads], or NULL */
+    const float *sinks;        /* [heads] */
+    const unsigned char *mask; /* [n_q][mask_stride], or NULL */
+    size_t mask_stride;
+    const float *bias; /* [n_q][bias_stride], or so for each head, or NULL */
+    size_t bias_stride, bias_head_stride;
+    size_t first_key, end_key; /* the range of keys that are visible at all */
+    float *lse;                /* an output, [queries][heads], or NULL */
 };
 
 /* How a kernel scales its rotary angles, by the header's macros: numbers that the type lacks are 0.
@@ -100,8 +105,10 @@ struct kernel {
     double scale, rope_theta, softcap, alibi_bias_max, alibi_scale; /* softcap 0: none */
     const struct scaling *scaling;                                  /* NULL: none */
     const struct qk_norm *qk_norm;                                  /* NULL: none */
-    const struct block *block;                                      /* NULL: none */
-    const struct mla *mla;                                          /* NULL: none */
+    bool key_range;                                                 /* calls take one */
+    bool masked, mask_bias, mask_heads; /* takes a mask; biases; of each head */
+    const struct block *block;          /* NULL: none */
+    const struct mla *mla;              /* NULL: none */
     bool exact, causal, sinks, lse, alibi, has_layer, qkv_bias, o_bias, weights_in_out,
         rope_interleaved;
     size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;
@@ -135,10 +142,14 @@ struct kernel {
     int (*use_isa)(const char *isa);
 };
 
-/* The keys that a row sees: first .. end - 1; the row stands at `position`. */
+/* The keys that a row sees: first .. end - 1, but for those that its mask hides; the row stands at
+ * `position`. */
 struct view {
     ptrdiff_t position;
     size_t first, end;
+    const unsigned char *mask; /* of the row's keys; NULL: none */
+    const float *bias;         /* likewise, head 0's */
+    size_t bias_head_stride;
 };
 
 /* Whether the instruction set in use multiplies and adds in one rounding. */

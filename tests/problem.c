@@ -133,8 +133,65 @@ static size_t checkable(const struct kernel *kernel, size_t rows, size_t each) {
     return kernel->exact && rows == kernel->capacity ? smaller(rows, most ? most : 1) : rows;
 }
 
-struct problem attention_problem(const struct kernel *kernel, size_t n, size_t rows,
-                                 enum kind kind) {
+/* Whether a mask of `n` keys hides key j from a row: rows that see all, none, some at random, keys
+ * from the middle on, every other 32; keys that no row sees, or a whole block of them. */
+static bool hides(size_t n, size_t row, size_t head, size_t j) {
+    uint32_t bits = (uint32_t)(row * 7919 + head * 104729 + j * 31 + n);
+    bits = (bits ^ bits >> 16) * 0x7feb352dU;
+    bits = (bits ^ bits >> 15) * 0x846ca68bU;
+    if ((n > 128 && j >= n / 3 && j < n / 3 + 40) || (n > 600 && n % 2 && j < 512))
+        return true;
+    switch ((n + row + head) % 7) {
+    case 0:
+        return j < n / 2;
+    case 1:
+        return bits >> 31;
+    case 2:
+        return j / 32 % 2 == row % 2;
+    case 3:
+        return bits >> 27 == 0;
+    case 4:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A mask or biases of all sorts for `rows` rows of `n` keys, as the kernel takes them. */
+static void add_mask(struct extras *extras, const struct kernel *kernel, size_t n, size_t rows) {
+    const size_t heads = kernel->mask_heads ? kernel->heads : 1, size = rows * n;
+    unsigned char *mask = make(size, 1);
+    float *bias = kernel->mask_bias ? filled(heads * size, (uint32_t)n + 4, 3) : NULL;
+    for (size_t head = 0; head < heads; head++)
+        for (size_t i = 0; i < size; i++) {
+            const bool hidden = hides(n, i / n, head, i % n);
+            mask[i] = hidden ? 0 : (unsigned char)(1U << i % 8);
+            if (hidden && bias)
+                bias[head * size + i] = -INFINITY;
+        }
+    if (bias) {
+        extras->bias = bias;
+        extras->bias_stride = n;
+        extras->bias_head_stride = size;
+        free(mask);
+    } else {
+        extras->mask = mask;
+        extras->mask_stride = n;
+    }
+}
+
+struct extras open_extras(const struct kernel *kernel) {
+    return (struct extras){.sinks = random_sinks(kernel), .end_key = SIZE_MAX};
+}
+
+/* All rows but the first lack the last keys, all the first ones; short ones lack none. */
+static void add_range(struct extras *extras, size_t n) {
+    extras->first_key = n % 3 == 1 ? 0 : n / 5;
+    extras->end_key = n % 4 == 3 ? SIZE_MAX : n - n / 9;
+}
+
+struct problem unmasked_problem(const struct kernel *kernel, size_t n, size_t rows,
+                                enum kind kind) {
     static const struct {
         float q, k, v;
     } amplitudes[KINDS] = {{1, 1, 1}, {100, 1, 1}, {1, 1, 1}, {1e-41F, 1e-41F, 1e-38F}};
@@ -145,7 +202,7 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
     made.q = filled(q_size, (uint32_t)n + 1, amplitudes[kind].q);
     made.k = filled(k_size, (uint32_t)n + 2, amplitudes[kind].k);
     made.v = filled(n * kernel->kv_heads * kernel->v_head_dim, (uint32_t)n + 3, amplitudes[kind].v);
-    made.extras.sinks = random_sinks(kernel);
+    made.extras = open_extras(kernel);
     if (kind == RISING) { /* scores from -20 to 20 along the keys */
         for (size_t i = 0; i < q_size; i += kernel->head_dim)
             made.q[i] = (float)(4 / kernel->scale);
@@ -156,6 +213,16 @@ struct problem attention_problem(const struct kernel *kernel, size_t n, size_t r
         for (size_t i = 0; i < n; i++)
             memcpy(made.v + i * kernel->v_head_dim, made.k + i * kernel->head_dim,
                    kernel->v_head_dim * sizeof *made.v);
+    return made;
+}
+
+struct problem attention_problem(const struct kernel *kernel, size_t n, size_t rows,
+                                 enum kind kind) {
+    struct problem made = unmasked_problem(kernel, n, rows, kind);
+    if (kernel->masked)
+        add_mask(&made.extras, kernel, n, rows);
+    if (kernel->key_range)
+        add_range(&made.extras, n);
     return made;
 }
 
@@ -244,7 +311,12 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
                              const struct weights *weights, const void *packed) {
     struct problem made = {.kernel = kernel, .n = n, .rows = rows, .packed = packed};
     made.weights = *weights;
+    made.extras = open_extras(kernel);
     made.extras.sinks = weights->sinks;
+    if (kernel->masked)
+        add_mask(&made.extras, kernel, n, rows);
+    if (kernel->key_range)
+        add_range(&made.extras, n);
     made.checked = checkable(kernel, rows, layer_work(kernel, n, 1));
     made.x = filled(rows * kernel->d_model, (uint32_t)n + 1, 1);
     made.source = filled(n * kernel->source_width, (uint32_t)n + 4, 1);
@@ -405,6 +477,59 @@ static float *output(const struct way *way, float *given, size_t count) {
     return made;
 }
 
+struct extras extras_from(const struct problem *problem, size_t row) {
+    struct extras made = problem->extras;
+    if (made.mask)
+        made.mask += row * made.mask_stride;
+    if (made.bias)
+        made.bias += row * made.bias_stride;
+    if (made.lse)
+        made.lse += row * problem->kernel->heads;
+    return made;
+}
+
+/* A copy of a matrix of bytes at a stride with some more between its rows, all bits set; nothing
+ * follows its last row. */
+static void *spread_rows(const struct way *way, const void *from, size_t from_stride, size_t rows,
+                         size_t width, size_t stride) {
+    unsigned char *made = guard_new((rows - 1) * stride + width, way->place);
+    memset(made, 0xff, (rows - 1) * stride + width);
+    for (size_t i = 0; i < rows; i++)
+        memcpy(made + i * stride, (const char *)from + i * from_stride, width);
+    guard_freeze(made);
+    return made;
+}
+
+/* What a call for rows i .. end - 1, with so many keys, takes besides. */
+static struct extras call_extras(const struct problem *problem, const struct way *way, size_t i,
+                                 size_t end, size_t keys) {
+    struct extras made = extras_from(problem, i);
+    const size_t rows = end - i, stride = keys + (way->chunk ? 3 : 0), four = sizeof(float);
+    if (made.mask) {
+        made.mask = spread_rows(way, made.mask, made.mask_stride, rows, keys, stride);
+        made.mask_stride = stride;
+    }
+    if (made.bias && !problem->kernel->mask_heads) {
+        made.bias =
+            spread_rows(way, made.bias, made.bias_stride * four, rows, keys * four, stride * four);
+        made.bias_stride = stride;
+    } else if (made.bias) {
+        const size_t heads = problem->kernel->heads, head_stride = rows * stride + 1;
+        float *all =
+            guard_new(((heads - 1) * head_stride + (rows - 1) * stride + keys) * four, way->place);
+        memset(all, 0xff, ((heads - 1) * head_stride + (rows - 1) * stride + keys) * four);
+        for (size_t row = 0; row < heads * rows; row++)
+            memcpy(all + row / rows * head_stride + row % rows * stride,
+                   made.bias + row / rows * made.bias_head_stride + row % rows * made.bias_stride,
+                   keys * four);
+        guard_freeze(all);
+        made.bias = all;
+        made.bias_stride = stride;
+        made.bias_head_stride = head_stride;
+    }
+    return made;
+}
+
 static void expect_ok(const struct problem *problem, const struct way *way, const char *call,
                       int status) {
     cr_assert_eq(status, OK, "%s %s n %zu, %s: %s gives %d", problem->kernel->name,
@@ -467,8 +592,9 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
         float *q = input(way, problem->q + i * q_width, (end - i) * q_width, way->in_place);
         float *result = output(way, q, (end - i) * out_width);
         const size_t sums = (end - i) * kernel->heads;
-        struct extras extras = problem->extras;
-        float *const lse = extras.lse;
+        const size_t keys = kernel->causal ? before + end : problem->n;
+        struct extras extras = call_extras(problem, way, i, end, keys);
+        float *const lse = problem->extras.lse;
         if (lse)
             extras.lse = guard_new(sums * sizeof *out, way->place);
         if (way->cache) {
@@ -481,7 +607,6 @@ void attend(const struct problem *problem, const struct way *way, float *out) {
                       kernel->cache_attention(cache, before + i, end - i, q, &extras, result,
                                               scratch_memory, given));
         } else {
-            const size_t keys = kernel->causal ? before + end : problem->n;
             const float *k = input(way, problem->k, keys * k_width, false);
             const float *v = input(way, problem->v, keys * v_width, false);
             expect_ok(
@@ -521,10 +646,11 @@ void run_layer(const struct problem *problem, const struct way *way, float *y) {
         const size_t end = smaller(i + chunk, problem->rows), inner = guard_mark();
         float *x = input(way, problem->x + i * width, (end - i) * width, way->in_place);
         float *result = output(way, x, (end - i) * width);
+        const struct extras extras = call_extras(problem, way, i, end, before + end);
         expect_ok(problem, way, problem->whole ? "block" : "layer",
-                  (problem->whole ? kernel->block_call : kernel->layer)(
-                      problem->packed, cache, before + i, end - i, x, &problem->extras, result,
-                      scratch_memory, given));
+                  (problem->whole ? kernel->block_call
+                                  : kernel->layer)(problem->packed, cache, before + i, end - i, x,
+                                                   &extras, result, scratch_memory, given));
         memcpy(y + i * width, result, (end - i) * width * sizeof *y);
         guard_release(inner);
     }
@@ -541,6 +667,19 @@ struct view view_at(const struct kernel *kernel, ptrdiff_t position, size_t held
         view.end = end > 0 ? (size_t)end : 0;
     if (kernel->window && first + 1 > 0)
         view.first = smaller((size_t)(first + 1), view.end);
+    return view;
+}
+
+struct view view_of(const struct problem *problem, size_t row, size_t held) {
+    const size_t position = problem->n - problem->rows + row;
+    const struct extras extras = extras_from(problem, row);
+    struct view view = view_at(problem->kernel, (ptrdiff_t)position, held);
+    view.first = view.first < extras.first_key ? extras.first_key : view.first;
+    view.end = smaller(view.end, extras.end_key);
+    view.first = smaller(view.first, view.end);
+    view.mask = extras.mask;
+    view.bias = extras.bias;
+    view.bias_head_stride = problem->kernel->mask_heads ? extras.bias_head_stride : 0;
     return view;
 }
 
@@ -561,8 +700,7 @@ static struct view *visible(const struct problem *problem, size_t chunk) {
     for (size_t i = 0; i < problem->checked; i++) {
         const size_t row = problem->rows - problem->checked + i;
         const size_t end = smaller((row / chunk + 1) * chunk, problem->rows);
-        views[i] = view_at(problem->kernel, (ptrdiff_t)(before + row),
-                           problem->kernel->source_width ? problem->n : before + end);
+        views[i] = view_of(problem, row, problem->kernel->source_width ? problem->n : before + end);
     }
     return views;
 }
@@ -691,7 +829,7 @@ void key_in_cache(const struct kernel *kernel, const float *k, const float *norm
     float *sinks = make(kernel->heads, sizeof *sinks);
     for (size_t i = 0; i < kernel->heads; i++)
         sinks[i] = -INFINITY; /* none */
-    problem.extras.sinks = sinks;
+    problem.extras = (struct extras){.sinks = sinks, .end_key = SIZE_MAX};
     problem.packed = pack(kernel, &weights);
     problem.x = make(kernel->d_model, sizeof(float));
     problem.x[0] = 1;

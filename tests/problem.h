@@ -71,8 +71,13 @@ bool spend(struct budget *budget, size_t work);
 /* So much of a budget is some work for the kernel, on its instruction set of now. */
 size_t cost(const struct kernel *kernel, size_t work);
 
+/* A kernel that takes masks, or a range of keys, gets one of every kind of row; unmasked_problem
+ * has none. */
 struct problem attention_problem(const struct kernel *kernel, size_t n, size_t rows,
                                  enum kind kind);
+struct problem unmasked_problem(const struct kernel *kernel, size_t n, size_t rows, enum kind kind);
+/* Extras that hide nothing, with random sinks where the kernel takes some. */
+struct extras open_extras(const struct kernel *kernel);
 struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
                              const struct weights *weights, const void *packed);
 /* `packed` as of pack_block. */
@@ -138,8 +143,12 @@ int reset_for(const struct kernel *kernel, void *cache, size_t length);
 size_t attention_size(const struct problem *problem, size_t rows);
 size_t layer_size(const struct problem *problem, size_t rows);
 
-/* What a row at `position` sees of `held` keys. */
+/* What a row at `position` sees of `held` keys, by position alone. */
 struct view view_at(const struct kernel *kernel, ptrdiff_t position, size_t held);
+/* The same for a row of the problem, by its mask too. */
+struct view view_of(const struct problem *problem, size_t row, size_t held);
+/* The problem's extras for its rows from `row` on. */
+struct extras extras_from(const struct problem *problem, size_t row);
 
 /* Whether the cache holds the latest positions only. */
 bool is_ring(const struct kernel *kernel);

@@ -82,14 +82,31 @@ static struct bounded capped(const struct kernel *kernel, struct bounded z) {
     return rounded(c * t, square(slope) * (z.squares + square(U * z.value)), 24);
 }
 
+bool view_sees(const struct view *view, size_t head, size_t j) {
+    if (j < view->first || j >= view->end || (view->mask && !view->mask[j]))
+        return false;
+    return !view->bias || view->bias[head * view->bias_head_stride + j] != -INFINITY;
+}
+
+bool view_sees_any(const struct view *view, size_t head) {
+    for (size_t j = view->first; j < view->end; j++)
+        if (view_sees(view, head, j))
+            return true;
+    return false;
+}
+
 /* The weights of one row before the division, the largest 1, from its scores p[first .. end - 1];
- * the greatest of these. */
+ * the greatest of these. A hidden key's is -infinity; its weight is 0. */
 static double soften(const struct kernel *kernel, struct bounded *p, size_t first, size_t end) {
-    const double least = kernel->alibi ? TINY_P_BIASED : TINY_P;
+    const double least = kernel->alibi || kernel->mask_bias ? TINY_P_BIASED : TINY_P;
     double most = -DBL_MAX;
     for (size_t j = first; j < end; j++)
         most = fmax(most, p[j].value);
     for (size_t j = first; j < end; j++) {
+        if (p[j].value < -DBL_MAX) {
+            p[j] = (struct bounded){0, 0};
+            continue;
+        }
         const double below = most - p[j].value;
         const size_t later_blocks = (end - 1) / BLOCK - j / BLOCK;
         const double exponent = p[j].squares + square(U * p[j].value) + square(U * below);
@@ -135,6 +152,10 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
         for (size_t j = first; j < end; j++) {
             const struct bounded *key = k + (j * kv_heads + kv_head) * dim;
             p[j] = (struct bounded){0, 0};
+            if (!view_sees(view, head, j)) {
+                p[j].value = -INFINITY;
+                continue;
+            }
             for (size_t d = 0; d < dim; d++)
                 chain(product, &p[j], scaled[d], key[d]);
             if (kernel->softcap > 0)
@@ -144,6 +165,11 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
                 const double distance = (double)((ptrdiff_t)j - view->position);
                 chain(product, &p[j], (struct bounded){slope, square(U * slope)},
                       (struct bounded){distance, 0});
+            }
+            if (view->bias) {
+                const double bias = (double)view->bias[head * view->bias_head_stride + j];
+                chain(product, &p[j], (struct bounded){bias, 0},
+                      (struct bounded){LOG2_E, square(U * LOG2_E)});
             }
         }
         struct bounded *sink = &p[end]; /* a score of its own, without a value */
@@ -160,12 +186,14 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
         memset(sums, 0, v_dim * sizeof *sums);
         for (size_t j = first; j < end; j++) {
             const struct bounded *value = v + (j * kv_heads + kv_head) * v_dim;
+            const bool seen = view_sees(view, head, j);
             total.value += p[j].value;
             total.squares += p[j].squares;
             for (size_t d = 0; d < v_dim; d++) {
                 if (j > first && j % BLOCK == 0)
                     sums[d] = rounded(sums[d].value, sums[d].squares, 1);
-                chain(product, &sums[d], p[j], value[d]);
+                if (seen)
+                    chain(product, &sums[d], p[j], value[d]);
             }
         }
         const size_t blocks = end / BLOCK - first / BLOCK + 1;
@@ -174,7 +202,7 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
             *lse++ = log_sum(most, total);
         for (size_t d = 0; d < v_dim; d++) {
             out[d] = (struct bounded){0, 0}; /* a row that sees no key */
-            if (first == end)
+            if (!view_sees_any(view, head))
                 continue;
             const double value = sums[d].value / total.value;
             const double squares = sums[d].squares + square(value) * total.squares;

@@ -17,9 +17,13 @@ double reference_bound(struct bounded number);
 /* The first `count` of `from`, exact. */
 void reference_load(const float *from, size_t count, struct bounded *to);
 
+/* Whether head `head` of a row sees key j; whether it sees any. */
+bool view_sees(const struct view *view, size_t head, size_t j);
+bool view_sees_any(const struct view *view, size_t head);
+
 /* q [rows][heads][head_dim], k [..][kv_heads][head_dim], v [..][kv_heads][v_head_dim]; row i sees
- * the keys of views[i]. `extras` as the kernel takes them. out [rows][heads][v_head_dim], lse
- * [rows][heads] or NULL. */
+ * the keys of views[i]. `extras` as the kernel takes them, but for the masks, which the views have.
+ * out [rows][heads][v_head_dim], lse [rows][heads] or NULL. */
 void reference_attention(const struct kernel *kernel, const struct bounded *q,
                          const struct bounded *k, const struct bounded *v, size_t rows,
                          const struct extras *extras, const struct view *views, struct bounded *out,

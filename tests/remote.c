@@ -161,7 +161,7 @@ static size_t read_safely(const void *address, size_t bytes, void *copy) {
     if (!bytes)
         return 0;
     const ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-    return got < 0 ? 0 : (size_t)got / sizeof(float) * sizeof(float);
+    return got < 0 ? 0 : (size_t)got;
 }
 
 static struct known *find_known(const struct buffer *buffer) {
@@ -213,6 +213,8 @@ static void put_buffer(struct buffer *buffer) {
         unsigned char *copy = malloc(buffer->bytes + 1);
         cr_assert(copy, "out of memory");
         buffer->bytes = read_safely(buffer->address, buffer->bytes, copy);
+        if (buffer->kind == FLOATS)
+            buffer->bytes = buffer->bytes / sizeof(float) * sizeof(float);
         put_number(to, buffer->bytes);
         put_number(to, flags | FOLLOW);
         put_bytes(to, copy, buffer->bytes);
@@ -279,10 +281,24 @@ static size_t cache_scratch_bytes(size_t threads) {
 }
 
 /* The numbers that stand for `extras`, as the runner's get_extras takes them. */
-enum { EXTRAS = 2 };
-static void name_extras(const struct extras *extras, size_t queries, uint64_t numbers[EXTRAS]) {
+enum { EXTRAS = 9 };
+static void name_extras(const struct extras *extras, size_t queries, size_t keys,
+                        uint64_t numbers[EXTRAS]) {
+    const size_t most = described.capacity, heads = described.mask_heads ? described.heads : 1;
+    const size_t before = queries == 0     ? 0
+                          : queries < most ? queries - 1
+                                           : most - 1; /* the last row */
+    const size_t width = keys < most ? keys : most;
+    const size_t biases = (heads - 1) * extras->bias_head_stride + before * extras->bias_stride;
     numbers[0] = pointer(FLOATS, extras->sinks, described.heads * sizeof(float), true);
-    numbers[1] = rows(extras->lse, queries, described.heads, false);
+    numbers[1] = pointer(BYTES, extras->mask, before * extras->mask_stride + width, true);
+    numbers[2] = extras->mask_stride;
+    numbers[3] = pointer(FLOATS, extras->bias, (biases + width) * sizeof(float), true);
+    numbers[4] = extras->bias_stride;
+    numbers[5] = extras->bias_head_stride;
+    numbers[6] = extras->first_key;
+    numbers[7] = extras->end_key;
+    numbers[8] = rows(extras->lse, queries, described.heads, false);
 }
 
 static void put_numbers(const uint64_t *numbers, size_t count) {
@@ -304,7 +320,7 @@ static int attention(const float *q, const float *k, const float *v, size_t n_q,
                                  rows(v, n_kv, v_width(), true), rows(out, n_q, out_width(), false),
                                  pointer(SCRATCH, scratch, bytes, false)};
     uint64_t others[EXTRAS];
-    name_extras(extras, n_q, others);
+    name_extras(extras, n_q, n_kv, others);
     put_buffers(ATTENTION);
     put_numbers(pointers, 3);
     put_number(to, n_q);
@@ -354,7 +370,7 @@ static int cache_attention(const void *cache, size_t pos, size_t n, const float 
                                  rows(q, n, q_width(), true), rows(out, n, out_width(), false),
                                  pointer(SCRATCH, scratch, bytes, false)};
     uint64_t others[EXTRAS];
-    name_extras(extras, n, others);
+    name_extras(extras, n, described.capacity, others);
     put_buffers(CACHE_ATTENTION);
     put_number(to, pointers[0]);
     put_number(to, pos);
@@ -442,7 +458,7 @@ static int call_layer(enum request request, const void *weights, void *cache, si
         pointer(MEMORY, cache, described.cache_bytes, false), rows(x, n, described.d_model, true),
         rows(y, n, described.d_model, false), pointer(SCRATCH, scratch, bytes, false)};
     uint64_t others[EXTRAS];
-    name_extras(extras, n, others);
+    name_extras(extras, n, pos < described.capacity ? pos + n : pos, others);
     put_buffers(request);
     put_numbers(pointers, 2);
     put_number(to, pos);
@@ -527,7 +543,9 @@ static void get_description(void) {
         &described.source_width, &described.cache_positions, &described.chunk};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         *sizes[i] = get_number(from);
-    bool *const flags[] = {&described.exact,          &described.causal,
+    bool *const flags[] = {&described.key_range,      &described.masked,
+                           &described.mask_bias,      &described.mask_heads,
+                           &described.exact,          &described.causal,
                            &described.sinks,          &described.lse,
                            &described.alibi,          &described.has_layer,
                            &described.qkv_bias,       &described.o_bias,

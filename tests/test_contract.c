@@ -96,10 +96,18 @@ static void refill(const struct scene *scene) {
 
 static void set_scene(struct scene *scene, const struct kernel *kernel) {
     const size_t n = kernel->exact ? kernel->capacity : 1;
-    const struct problem problem = attention_problem(kernel, n, n, EVEN);
+    const struct problem problem = unmasked_problem(kernel, n, n, EVEN);
     const size_t out = n * (kernel->heads * kernel->v_head_dim + kernel->d_model);
     struct call call = {.q = problem.q, .k = problem.k, .v = problem.v, .n = n, .n_kv = n};
     call.extras = problem.extras;
+    if (kernel->mask_bias) {
+        call.extras.bias = make(kernel->heads * n * kernel->capacity, sizeof(float));
+        call.extras.bias_stride = kernel->capacity;
+        call.extras.bias_head_stride = n * kernel->capacity;
+    } else if (kernel->masked) {
+        call.extras.mask = make(n * kernel->capacity, 1); /* all is hidden */
+        call.extras.mask_stride = kernel->capacity;
+    }
     call.out = guard_new(out * sizeof(float), AT_END);
     call.cache = guard_new(kernel->cache_bytes, AT_END);
     call.scratch = guard_new(kernel->scratch_bytes(2), AT_END);
@@ -260,6 +268,18 @@ EACH(target, contract, ranges, NULL) {
     }
     if (bound_to_keys(scene.kernel))
         BAD(CACHE_ATTENTION, ERROR_RANGE, n, held + 1);
+    for (enum function i = 0; i < RESET; i++) {
+        /* a row of a mask has to hold all keys */
+        const size_t keys = i == CACHE_ATTENTION ? held
+                            : i == LAYER         ? next + 1
+                                                 : scene.right[i].n_kv;
+        if (i == APPEND || !scene.kernel->masked)
+            continue;
+        if (scene.kernel->mask_bias)
+            BAD(i, ERROR_RANGE, extras.bias_stride, keys - 1);
+        else
+            BAD(i, ERROR_RANGE, extras.mask_stride, keys - 1);
+    }
     for (enum function i = APPEND; i <= LAYER; i++) {
         if (i == CACHE_ATTENTION)
             continue;

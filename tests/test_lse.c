@@ -73,7 +73,7 @@ EACH(target, lse, reference, has_lse) {
 EACH(target, lse, bad_numbers, has_lse) {
     const struct kernel *kernel = selected(target);
     const size_t n = smaller(longest(kernel), 600), rows = smaller(n, 9), bad = n - 1 - rows / 2;
-    struct problem problem = attention_problem(kernel, n, rows, EVEN);
+    struct problem problem = unmasked_problem(kernel, n, rows, EVEN);
     float *clean = sums_of(&problem, rows), *sums = sums_of(&problem, rows);
     float *out = make(attention_size(&problem, rows), sizeof *out);
     problem.extras.lse = clean;
@@ -100,7 +100,7 @@ EACH(target, lse, past_the_keys, has_lse) {
     const size_t POSITIONS = 1 << 24;
     const struct kernel *kernel = selected(target);
     const size_t held = smaller(longest(kernel), 37), rows = smaller(held, ROWS);
-    struct problem problem = attention_problem(kernel, held, rows, EVEN);
+    struct problem problem = unmasked_problem(kernel, held, rows, EVEN);
     const size_t far[] = {held - smaller(held, 2), held + 1, held + kernel->window, held + 600,
                           POSITIONS - rows};
     void *cache = guard_new(kernel->cache_bytes, AT_END);
@@ -204,7 +204,7 @@ static void split(const struct kernel *kernel, size_t n, size_t parts) {
     const size_t last = n - n * (parts - 1) / parts; /* no query stands before the last part */
     const size_t rows = smaller(last, 5), k_width = kernel->kv_heads * kernel->head_dim;
     const size_t v_width = kernel->kv_heads * kernel->v_head_dim;
-    const struct problem problem = attention_problem(kernel, n, rows, EVEN);
+    const struct problem problem = unmasked_problem(kernel, n, rows, EVEN);
     const size_t size = attention_size(&problem, rows), sums = rows * kernel->heads;
     float *out[2], *lse[2], *none = make(kernel->heads, sizeof *none);
     struct bounded *want = make(size, sizeof *want), *want_lse = make(sums, sizeof *want_lse);

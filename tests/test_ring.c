@@ -44,7 +44,7 @@ static size_t v_width(const struct kernel *kernel) { return kernel->kv_heads * k
 static void begin(struct sequence *s, const struct kernel *kernel) {
     const size_t n = kernel->capacity;
     *s = (struct sequence){.kernel = kernel, .seed = 7};
-    s->problem = attention_problem(kernel, n, n, EVEN);
+    s->problem = unmasked_problem(kernel, n, n, EVEN);
     s->cache = guard_new(kernel->cache_bytes, AT_END);
     s->scratch = guard_new(kernel->cache_scratch_bytes(0), AT_END);
     memset(s->cache, 0xff, kernel->cache_bytes);
@@ -181,7 +181,8 @@ EACH(target, ring, layer_too_far_back, has_ring_layer) {
     begin(&s, kernel);
     const struct weights weights = random_weights(kernel, 5);
     const void *packed = pack(kernel, &weights);
-    const struct problem one = layer_problem(kernel, 1, 1, &weights, packed);
+    struct problem one = layer_problem(kernel, 1, 1, &weights, packed);
+    one.extras = open_extras(kernel);
     float *y = guard_new(kernel->d_model * sizeof *y, AT_END);
     const size_t first = 3, around = kernel->window - 1; /* the first position held */
     write_all(&s, 0, kernel->cache_positions + first);

@@ -31,12 +31,13 @@ static float *element(const struct problem *problem, const struct spot *spot) {
 static bool sees(const struct problem *problem, const struct spot *spot, size_t row, size_t head,
                  size_t channel) {
     const struct kernel *kernel = problem->kernel;
-    if (spot->tensor == 'q')
-        return row == spot->at && head == spot->head;
-    const ptrdiff_t position = (ptrdiff_t)(problem->n - problem->rows + row);
-    const struct view view = view_at(kernel, position, problem->n);
-    return head * kernel->kv_heads / kernel->heads == spot->head && spot->at >= view.first &&
-           spot->at < view.end && (spot->tensor == 'k' || channel == spot->channel);
+    if (spot->tensor == 'q') {
+        const struct view own = view_of(problem, row, problem->n);
+        return row == spot->at && head == spot->head && view_sees_any(&own, head);
+    }
+    const struct view view = view_of(problem, row, problem->n);
+    return head * kernel->kv_heads / kernel->heads == spot->head &&
+           view_sees(&view, head, spot->at) && (spot->tensor == 'k' || channel == spot->channel);
 }
 
 /* Outputs that see a NaN are NaN; those that don't see the bad number keep their bits. */
@@ -113,10 +114,11 @@ static void spread_of_a_row(const struct kernel *kernel, bool whole) {
     problem.x[bad * width + width / 2] = NAN;
     run_layer(&problem, &CACHED, y);
     for (size_t row = 0; row < rows; row++) {
-        const struct view view = view_at(kernel, (ptrdiff_t)(n - rows + row), n);
-        const size_t at = n - rows + bad;
-        const bool keys = !kernel->source_width && at >= view.first && at < view.end;
-        const bool seen = row == bad || keys;
+        const struct view view = view_of(&problem, row, n);
+        bool seen = kernel->source_width && row == bad; /* its keys are others' */
+        for (size_t head = 0; head < kernel->heads && !kernel->source_width; head++)
+            seen = seen || view_sees(&view, head, n - rows + bad) ||
+                   (row == bad && view_sees_any(&view, head));
         for (size_t i = row * width; i < (row + 1) * width; i++)
             cr_assert(seen ? isnan(y[i]) : same_float(y[i], clean[i]),
                       "%s: NaN in row %zu makes y[%zu][%zu] %g", label(kernel), bad, row,
@@ -256,11 +258,100 @@ EACH(target, values, keys_to_come, NULL) {
                  OK);
     expect_same(kernel, "keys to come", n, out, want, attention_size(&problem, pos));
     /* one row alone too: decode has its own path */
-    cr_assert_eq(kernel->cache_attention(cache, pos - 1, 1, q + (pos - 1) * q_width,
-                                         &problem.extras, out, scratch, NULL),
+    const struct extras last = extras_from(&problem, pos - 1);
+    cr_assert_eq(kernel->cache_attention(cache, pos - 1, 1, q + (pos - 1) * q_width, &last, out,
+                                         scratch, NULL),
                  OK);
     const size_t row = attention_size(&problem, 1);
     expect_same(kernel, "keys to come, one row", n, out, want + (pos - 1) * row, row);
+}
+
+/* ---- masks ---- */
+
+static bool takes_mask(const struct kernel *kernel) { return kernel->masked; }
+static bool hides_keys(const struct kernel *kernel) { return kernel->masked || kernel->key_range; }
+
+/* What no row sees may be anything. */
+EACH(target, values, hidden_keys, hides_keys) {
+    const struct kernel *kernel = selected(target);
+    const size_t n = kernel->capacity < 200 ? kernel->capacity : 200, rows = n < 40 ? n : 40;
+    const struct problem problem = attention_problem(kernel, n, rows, EVEN);
+    const size_t k_width = kernel->kv_heads * kernel->head_dim;
+    const size_t v_width = kernel->kv_heads * kernel->v_head_dim;
+    const size_t size = attention_size(&problem, rows);
+    float *want = make(size, sizeof *want), *out = make(size, sizeof *out);
+    size_t hidden = 0;
+    attend(&problem, &CACHED, want);
+    for (size_t j = 0; j < n; j++) {
+        bool seen = false;
+        for (size_t row = 0; row < rows && !seen; row++) {
+            const struct view view = view_of(&problem, row, n);
+            for (size_t head = 0; head < kernel->heads; head++)
+                seen = seen || view_sees(&view, head, j);
+        }
+        if (seen)
+            continue;
+        hidden++;
+        for (size_t i = 0; i < k_width; i++)
+            problem.k[j * k_width + i] = i % 2 ? NAN : INFINITY;
+        for (size_t i = 0; i < v_width; i++)
+            problem.v[j * v_width + i] = i % 2 ? NAN : -INFINITY;
+    }
+    cr_assert(hidden > 0 || n < 200, "%s: every key is seen", label(kernel));
+    attend(&problem, &CACHED, out);
+    expect_same(kernel, "hidden keys", n, out, want, size);
+    attend(&problem, &by_5, out);
+    expect_same(kernel, "hidden keys, by 5", n, out, want, size);
+}
+
+/* A mask that hides nothing, and biases of 0, give the bits of none. */
+EACH(target, values, open_mask, takes_mask) {
+    const struct kernel *kernel = selected(target);
+    const size_t n = kernel->capacity < 70 ? kernel->capacity : 70, rows = n < 9 ? n : 9;
+    const struct problem problem = unmasked_problem(kernel, n, rows, EVEN);
+    const size_t size = attention_size(&problem, rows);
+    float *want = make(size, sizeof *want), *out = make(size, sizeof *out);
+    struct problem open = problem;
+    unsigned char *mask = make(rows * n, 1);
+    memset(mask, 1, rows * n);
+    attend(&problem, &CACHED, want);
+    if (kernel->mask_bias) {
+        open.extras.bias = make(kernel->heads * rows * n, sizeof(float));
+        open.extras.bias_stride = n;
+        open.extras.bias_head_stride = rows * n;
+    } else {
+        open.extras.mask = mask;
+        open.extras.mask_stride = n;
+    }
+    attend(&open, &CACHED, out);
+    expect_same(kernel, "nothing hidden", n, out, want, size);
+}
+
+/* A NaN among the biases reaches the rows and heads that it stands at. */
+EACH(target, values, bias_of_nan, takes_mask) {
+    const struct kernel *kernel = selected(target);
+    const size_t n = kernel->capacity < 70 ? kernel->capacity : 70, rows = n < 3 ? n : 3;
+    const struct problem problem = unmasked_problem(kernel, n, rows, EVEN);
+    const size_t size = attention_size(&problem, rows), width = size / rows / kernel->heads;
+    struct problem bad = problem;
+    float *bias = make(kernel->heads * rows * n, sizeof *bias);
+    if (!kernel->mask_bias)
+        return;
+    float *want = make(size, sizeof *want), *out = make(size, sizeof *out);
+    bad.extras.bias = bias;
+    bad.extras.bias_stride = n;
+    bad.extras.bias_head_stride = rows * n;
+    attend(&problem, &CACHED, want);
+    bias[(rows - 1) * n + n - rows] = NAN; /* of head 0, or of all */
+    attend(&bad, &CACHED, out);
+    for (size_t i = 0; i < size; i++) {
+        const struct view view = view_of(&problem, i / width / kernel->heads, n);
+        const size_t head = i / width % kernel->heads;
+        const bool seen = i / width / kernel->heads == rows - 1 &&
+                          (!kernel->mask_heads || head == 0) && view_sees(&view, head, n - rows);
+        cr_assert(seen ? isnan(out[i]) : same_float(out[i], want[i]), "%s: [%zu] is %g",
+                  label(kernel), i, (double)out[i]);
+    }
 }
 
 /* ---- rows without a key ---- */
@@ -270,7 +361,7 @@ EACH(target, values, no_keys, NULL) {
     const size_t n_q = longest(kernel) < 5 ? longest(kernel) : 5;
     if (kernel->exact)
         return;
-    const struct problem problem = attention_problem(kernel, n_q, n_q, EVEN);
+    const struct problem problem = unmasked_problem(kernel, n_q, n_q, EVEN);
     const size_t size = attention_size(&problem, n_q);
     const float zero = 0;
     float *want = make(size, sizeof *want), *out = guard_new(size * sizeof *out, AT_END);
@@ -309,7 +400,7 @@ static bool weighs_alike(const struct kernel *kernel) { return !kernel->alibi &&
 EACH(target, values, equal_scores, weighs_alike) {
     const struct kernel *kernel = selected(target);
     const size_t n = longest(kernel) < 530 ? longest(kernel) : 530;
-    const struct problem problem = attention_problem(kernel, n, 1, EVEN);
+    const struct problem problem = unmasked_problem(kernel, n, 1, EVEN);
     const size_t dim = kernel->v_head_dim, size = attention_size(&problem, 1);
     const struct view view = view_at(kernel, (ptrdiff_t)n - 1, n);
     float *out = make(size, sizeof *out);
@@ -333,7 +424,7 @@ static bool has_no_order(const struct kernel *kernel) { return !knows_positions(
 EACH(target, values, order_of_keys, has_no_order) {
     const struct kernel *kernel = selected(target);
     const size_t n = longest(kernel) < 100 ? longest(kernel) : 100, rows = n < 3 ? n : 3;
-    const struct problem problem = attention_problem(kernel, n, rows, EVEN);
+    const struct problem problem = unmasked_problem(kernel, n, rows, EVEN);
     struct problem reversed = problem;
     const size_t k_width = kernel->kv_heads * kernel->head_dim;
     const size_t v_width = kernel->kv_heads * kernel->v_head_dim;
@@ -362,7 +453,7 @@ static bool same_softmax(const struct kernel *a, const struct kernel *b) {
     return a->head_dim == b->head_dim && a->v_head_dim == b->v_head_dim && a->causal == b->causal &&
            a->window == b->window && a->window_right == b->window_right &&
            a->softcap == b->softcap && !a->sinks && !b->sinks && !a->alibi && !b->alibi &&
-           a->scale == b->scale;
+           a->mask_bias == b->mask_bias && a->scale == b->scale;
 }
 
 /* Attention of `kernel` computed by `other`, which has as many KV heads as heads: the heads
@@ -397,7 +488,7 @@ EACH(target, values, same_as_other_kernels, NULL) {
             continue; /* it has other bits */
         const size_t least = longest(kernel) < longest(other) ? longest(kernel) : longest(other);
         const size_t n = least < 40 ? least : 40, rows = n < 7 ? n : 7;
-        const struct problem problem = attention_problem(kernel, n, rows, EVEN);
+        const struct problem problem = unmasked_problem(kernel, n, rows, EVEN);
         const size_t size = attention_size(&problem, rows);
         const size_t count = rows * other->heads * other->v_head_dim;
         float *out = make(size, sizeof *out), *want = make(count, sizeof *want);

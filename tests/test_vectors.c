@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "definition.h"
 #include "problem.h"
 #include "suite.h"
 
@@ -146,6 +147,25 @@ static bool near(double got, double want) {
     return fabs(got - want) <= ABSOLUTE + RELATIVE * fabs(want);
 }
 
+/* The definition's activations, which test_values.c holds those of blocks to. */
+Test(vectors, activations) {
+    size_t index;
+    json_t *cases = load("activation"), *in;
+    json_array_foreach(cases, index, in) {
+        const char *act = json_string_value(json_object_get(in, "act"));
+        const json_t *x = json_object_get(in, "x"), *wanted = json_object_get(in, "want");
+        const double tolerance = json_number_value(json_object_get(in, "tolerance"));
+        cr_assert(json_array_size(x) && json_array_size(x) == json_array_size(wanted));
+        for (size_t i = 0; i < 2 * json_array_size(x); i++) {
+            const float number = (float)json_number_value(json_array_get(x, i / 2));
+            const double want = json_number_value(json_array_get(wanted, i / 2));
+            const double got = (double)definition_activation(i % 2, act, number);
+            cr_assert(fabs(got - want) <= tolerance * (1 + fabs(want)),
+                      "%s: %s(%g) is %.9g, not %.9g", id_of(in), act, (double)number, got, want);
+        }
+    }
+}
+
 /* A case tells rows in full ("rows"), single numbers ("samples": [index, value]), the "sum" and the
  * sum of squares ("sum_sq") of all: whatever it has is compared. */
 static void expect_vector(const struct kernel *kernel, const json_t *in, const char *way,
@@ -203,6 +223,7 @@ static struct problem read_attention(const struct kernel *kernel, const json_t *
     problem.q = tensor(in, "q", n_q * kernel->heads * kernel->head_dim);
     problem.k = tensor(in, "k", n_kv * kernel->kv_heads * kernel->head_dim);
     problem.v = tensor(in, "v", n_kv * kernel->kv_heads * kernel->v_head_dim);
+    problem.extras.end_key = SIZE_MAX;
     if (kernel->sinks)
         problem.extras.sinks = tensor(in, "sinks", kernel->heads);
     const size_t expired = size_of(in, "nan_before") * kernel->kv_heads;

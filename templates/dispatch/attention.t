@@ -57,6 +57,11 @@ $ elseif layer then
     size_t n;
     float *q_rows, *k_rows, *v_rows, *y; /* its targets; NULL: not wanted */
     float *rows;                         /* room for them: q, k, v, the attention's output */
+$   for _, extra in ipairs(layer_extras) do
+$     if extra.row_step then
+    ${arguments.declaration(extra)}; /* from row 0 of the layer's call on */
+$     end
+$   end
 $ end
 $ if shape.block then
     /* Rows of a block's chunk: x; the input of attention or feed-forward; what these two give; the sums, in
@@ -128,6 +133,14 @@ $     if extra.required then
 $     end
 $   end
 $ end
+$ function check_strides(list, keys)
+$   for _, extra in ipairs(list) do
+$     if extra.stride_of then
+    if (${extra.stride_of} != NULL && ${extra.name} < ${keys})
+        return ${NAME}_ERROR_RANGE;
+$     end
+$   end
+$ end
 $ function take_extras(list)
 $   for _, extra in ipairs(list) do
     job.call.${extra.name} = ${extra.name};
@@ -150,6 +163,7 @@ $ else
     if (n_q > ${NAME}_CAPACITY || n_kv > ${kv_capacity})
         return ${NAME}_ERROR_RANGE;
 $ end
+$ check_strides(extras, "n_kv")
     status = ${name}_check_run(kernels, scratch, pool);
     if (status != ${NAME}_OK)
         return status;
@@ -349,6 +363,7 @@ $ else
     if (pos > length || n > length - pos)
         return ${NAME}_ERROR_RANGE;
 $ end
+$ check_strides(extras, "length")
 $ if ring then
     if (${name}_lacks_keys(pos, ${name}_cache_first(cache)))
         return ${NAME}_ERROR_RANGE;

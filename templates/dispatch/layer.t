@@ -223,6 +223,11 @@ $ end
         job->call.out = o_rows;
         job->call.n = job->n;
         job->call.pos = (ptrdiff_t)job->pos;
+$ for _, extra in ipairs(layer_extras) do
+$   if extra.row_step then
+        job->call.${extra.name} = job->${extra.name} != NULL ? job->${extra.name} + first * job->call.${extra.row_step} : NULL;
+$   end
+$ end
         ${name}_run(pool, ${name}_attend_task, job);
         job->q_rows = NULL;
         job->x = o_rows;
@@ -343,6 +348,7 @@ $ if shape.exact then
     if (cache == NULL && n != ${NAME}_CAPACITY)
         return ${NAME}_ERROR_RANGE;
 $ end
+$ check_strides(layer_extras, "pos + n")
 $ if ring then
     if (cache != NULL) {
         const size_t first = ${name}_cache_first(cache);
@@ -397,6 +403,12 @@ $ else
     job.call.kv_stride = ${NAME}_HEAD_FLOATS;
 $ end
 $ take_packed_extras()
+$ take_extras(layer_extras)
+$ for _, extra in ipairs(layer_extras) do
+$   if extra.row_step then
+    job.${extra.name} = ${extra.name};
+$   end
+$ end
 
 $ local set_cache = ("%s_cache_set(cache, %spos + n%s);"):format(name, ring and "held_first, " or "", rope_switches and ", job.is_long" or "")
 $ if ring then

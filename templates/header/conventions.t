@@ -31,11 +31,21 @@ $   end
 $ else
  *   visible   every key${shape.cross and " of the source" or ""} to every query
 $ end
+$ if shape.key_range then
+ *   range     and only keys j with first_key <= j < end_key, whatever else is visible; the work follows it
+$ end
 $ if shape.softcap then
  *   soft cap  a score s becomes c * tanh(s / c), c = ${float_text(shape.softcap)}, before all that follows
 $ end
 $ if shape.alibi then
  *   ALiBi     plus slope * (j - i), key j and query i; the slopes of heads 0, 1, ...: ${alibi_text}
+$ end
+$ if shape.mask and shape.mask.type == "bool" then
+ *   mask      hides key j from query i of a call if mask[i * mask_stride + j] is 0, whatever else is visible;
+ *             NULL hides none
+$ elseif shape.mask then
+ *   bias      plus bias[${shape.mask.heads and "h * bias_head_stride + " or ""}i * bias_stride + j], key j and query i of a call${shape.mask.heads and ", head h" or ""};
+ *             -infinity hides the key, whatever else is visible; NULL adds none
 $ end
 $ if shape.sinks then
  *   sinks     the softmax of head h has exp(sinks[h]) once more in its denominator, without a value; a
@@ -180,7 +190,7 @@ $ else
 $ end
  * Floating-point exceptions must be masked, and their flags mean nothing after a call: lanes that
  * are not used hold anything. With flush-to-zero set, subnormal numbers may differ.
- * Error: with e = 2^-24 and A the largest sum |q k| scale of any visible key, a weight is off by at
+ * Error: with e = 2^-24 and A the largest sum |q k| scale${shape.mask and shape.mask.type == "bias" and " + |bias|" or ""} of any visible key, a weight is off by at
  * most about 2 (${shape.head_dim + 4}) e A + 6 e relative, an output by that plus n e times sum(weight |v|).
 $ if shape.lse then
  * A log-sum-exp is off by at most about ${shape.head_dim + 4} e A + 2 e |lse| + 40 e.

@@ -11,7 +11,7 @@ typedef struct ${name}_pool {
 
 $ local function extras_text(list)
 $   for _, extra in ipairs(list) do
- *   ${extra.name} ${extra.dims}${extra.about and ": " .. extra.about or ""}
+ *   ${extra.name} ${extra.dims and extra.dims or ""}${extra.dims and extra.about and ": " or ""}${extra.about or ""}
 $   end
 $ end
 /* Attention of n_q queries to n_kv keys.

@@ -7,7 +7,167 @@ typedef struct ${id}_place {
     const ${name}_call *call;
     size_t kv_head, first_row;
     ptrdiff_t block;
+$   if masked then
+    uint32_t *seen;  /* [rows][${WORDS}]: a bit for each key of the block that a row sees */
+    uint32_t *hides; /* [rows]: whether the caller hides keys within the row's limits */
+$   end
 } ${id}_place;
+$   if masked then
+$     local Mask = biased and "bias" or "mask"
+$     local own_biases = shape.mask.heads == "each"
+
+/* A row's ${biased and "biases" or "mask"} from the place's block on; the call has ${biased and "some" or "one"}. */
+static inline ${ID}_CODE const ${biased and "float" or "unsigned char"} *${id}_${Mask}(const ${id}_place *place, size_t r)
+{
+    const size_t row = place->first_row + r;
+    return place->call->${Mask} + row / ${group} * place->call->${Mask}_stride + (size_t)place->block${own_biases and (" +\n           (place->kv_head * %d + row %% %d) * place->call->bias_head_stride"):format(group, group) or ""};
+}
+$     if biased then
+
+/* Which of 32 biases are not -infinity: a bit each */
+static inline ${ID}_CODE uint32_t ${id}_not_hidden(const float *bias)
+{
+    uint32_t bits = 0;
+    for (int i = 0; i < 32; i++) {
+        uint32_t number;
+        memcpy(&number, bias + i, sizeof number);
+        bits |= (uint32_t)(number != 0xff800000u) << i;
+    }
+    return bits;
+}
+
+/* Whether none of the biases is -infinity. A NaN is none. */
+static ${ID}_CODE int ${id}_none_hidden(const float *bias, int count)
+{
+    ${vec} ${each(4, function(i) return ("most%d = %s"):format(i, zero()) end)}; /* of the negatives */
+    int j = 0;
+    for (; j + ${4 * W} <= count; j += ${4 * W}) {
+$       for i = 0, 3 do
+        most${i} = ${max(sub(zero(), load(at("bias + j", i * W))), "most" .. i)};
+$       end
+    }
+    for (; j < count; j++)
+        if (bias[j] < -FLT_MAX)
+            return 0;
+    return ${reduce_max(max(max("most0", "most1"), max("most2", "most3")))} <= FLT_MAX;
+}
+$     else
+
+/* Which of 32 bytes are not 0: a bit each */
+static inline ${ID}_CODE uint32_t ${id}_not_hidden(const unsigned char *mask)
+{
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    const uint64_t gather = UINT64_C(0x8040201008040201); /* bits 0, 8, ... side by side, on top */
+#else
+    const uint64_t gather = UINT64_C(0x0102040810204080);
+#endif
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f), ones = UINT64_C(0x0101010101010101);
+    uint32_t bits = 0;
+    for (int i = 0; i < 32; i += 8) {
+        uint64_t x;
+        memcpy(&x, mask + i, sizeof x);
+        x = (((x & low) + low) | x) >> 7 & ones;
+        bits |= (uint32_t)(x * gather >> 56) << i;
+    }
+    return bits;
+}
+
+/* Whether all of 32 bytes are 1, as those of most masks are */
+static inline ${ID}_CODE int ${id}_all_ones(const unsigned char *mask)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t ${each(4, function(i) return "x" .. i end)};
+$       for i = 0, 3 do
+    memcpy(&x${i}, ${at("mask", 8 * i)}, 8);
+$       end
+    return ((x0 ^ ones) | (x1 ^ ones) | (x2 ^ ones) | (x3 ^ ones)) == 0;
+}
+$     end
+
+/* Which keys of the place's block each row sees, by its limits and the caller's ${Mask}, into the place.
+ * any[r] becomes 1 where row r sees one. Whether any row does. */
+static ${ID}_CODE int ${id}_see(${id}_place *place, size_t rows, ${limits_parameter}, uint32_t *any)
+{
+    uint32_t total = 0;
+    for (size_t r = 0; r < rows; r++) {
+        uint32_t *const seen = place->seen + r * ${WORDS};
+        const int count = limit[r], words = count / 32;
+$     if windowed then
+        const int begin = from[r] / 32;
+        uint32_t some = from[r] < count;
+$     else
+        uint32_t some = count > 0;
+$     end
+$     if group > 1 and not own_biases then
+        if (r > 0 && (place->first_row + r) % ${group} != 0) { /* another head at the same position */
+            memcpy(seen, seen - ${WORDS}, ${WORDS} * sizeof *seen);
+            place->hides[r] = place->hides[r - 1];
+            any[r] = any[r - 1];
+            continue;
+        }
+$     end
+        memset(seen, 0, ${WORDS} * sizeof *seen);
+$     if windowed then
+        if (begin < words)
+            memset(seen + begin, 0xff, (size_t)(words - begin) * sizeof *seen);
+$     else
+        memset(seen, 0xff, (size_t)words * sizeof *seen);
+$     end
+        if (count % 32 != 0)
+            seen[words] = (1u << count % 32) - 1u;
+$     if windowed then
+        if (from[r] % 32 != 0)
+            seen[begin] &= ~((1u << from[r] % 32) - 1u);
+$     end
+        place->hides[r] = 0;
+        if (place->call->${Mask} != NULL${biased and (" && !%s_none_hidden(%s_bias(place, r), count)"):format(id, id) or ""}) {
+            const ${biased and "float" or "unsigned char"} *const row = ${id}_${Mask}(place, r);
+            uint32_t hidden = 0;
+            for (int w = ${windowed and "begin" or "0"}; w < words; w++) {
+$     if not biased then
+                if (${id}_all_ones(row + w * 32))
+                    continue;
+$     end
+                const uint32_t bits = ${id}_not_hidden(row + w * 32);
+                hidden |= seen[w] & ~bits;
+                seen[w] &= bits;
+            }
+            if (count % 32 != 0) {
+                ${biased and "float" or "unsigned char"} rest[32] = {0};
+                memcpy(rest, row + words * 32, (size_t)(count % 32) * sizeof *rest);
+                const uint32_t bits = ${id}_not_hidden(rest);
+                hidden |= seen[words] & ~bits;
+                seen[words] &= bits;
+            }
+            place->hides[r] = hidden != 0;
+            if (hidden != 0) {
+                some = 0;
+                for (int w = 0; w < ${WORDS}; w++)
+                    some |= seen[w];
+            }
+        }
+        any[r] |= some != 0;
+        total |= some;
+    }
+    return total != 0;
+}
+
+/* a if `yes` is 1, b if it is 0: by arithmetic, since a branch would be mispredicted */
+static inline ${ID}_CODE const float *${id}_either(uint32_t yes, const float *a, const float *b)
+{
+    const uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return (const float *)(y ^ ((x ^ y) & (0u - (uintptr_t)yes)));
+}
+
+/* Whether one of some rows sees a key of those that bit `word` of theirs stands for */
+static inline ${ID}_CODE uint32_t ${id}_some_see(const uint32_t *seen, int rows, int word)
+{
+    uint32_t some = 0;
+    for (int r = 0; r < rows; r++)
+        some |= seen[r * ${WORDS} + word];
+    return some;
+}
+$   end
 
 /* Changes the scores of one block before the softmax takes them, of the keys that each row sees:
 $   if shape.softcap then
@@ -15,6 +175,12 @@ $   if shape.softcap then
 $   end
 $   if shape.alibi then
  * ALiBi: plus slope * (position of the key - position of the query)
+$   end
+$   if biased then
+ * ${(shape.softcap or shape.alibi) and "then " or ""}plus bias * log2 e
+$   end
+$   if masked then
+ * keys that are not seen: -infinity
 $   end
  */
 static ${ID}_TILE void ${id}_adjust(float *s, int rows, ${limits_parameter}${place_parameter})
@@ -27,7 +193,7 @@ $     for i = 1, #alibi_slopes, 4 do
 $     end
     };
     static const float lane[] = {${each(W, function(i) return float(i + 0.0) end)}};
-$   else
+$   elseif not masked then
     (void)place;
 $   end
     for (int r = 0; r < rows; r++, s += ${STRIDE}) {
@@ -38,8 +204,10 @@ $   if shape.alibi then
         const ${vec} slope = ${set1(("slopes[place->kv_head * %d + row %% %d]"):format(group, group))};
         ${vec} distance = ${add(set1("(float)before"), load("lane"))};
 $   end
+$   if shape.softcap or shape.alibi then
         for (; j < limit[r]; j += ${W}) {
             ${vec} x = ${load("s + j")};
+$   end
 $   if shape.softcap then
             x = ${call("soft_cap", "x")};
 $   end
@@ -47,8 +215,40 @@ $   if shape.alibi then
             x = ${fma("slope", "distance", "x")};
             distance = ${add("distance", set1(float(W + 0.0)))};
 $   end
+$   if shape.softcap or shape.alibi then
             ${store("s + j", "x")};
         }
+$   end
+$   if biased then
+        if (place->call->bias != NULL) {
+            const float *const bias = ${id}_bias(place, (size_t)r);
+            j = ${windowed and "from[r] / 16 * 16" or "0"};
+            for (; j + ${W} <= limit[r]; j += ${W})
+                ${store("s + j", fma(load("bias + j"), set1(float(LOG2_E)), load("s + j")))};
+$     if W > 1 then
+            if (j < limit[r]) {
+                float rest[${W}] = {0};
+                memcpy(rest, bias + j, (size_t)(limit[r] - j) * sizeof(float));
+                ${store("s + j", fma(load("rest"), set1(float(LOG2_E)), load("s + j")))};
+            }
+$     end
+        }
+$   end
+$   if masked then
+        for (j = ${windowed and "from[r] / 32 * 32" or "0"}; place->hides[r] && j < limit[r]; j += 32) {
+            const uint32_t seen = place->seen[r * ${WORDS} + j / 32];
+            if (seen == 0)
+                for (int i = 0; i < 32; i += ${W})
+                    ${store("s + j + i", negative_infinity())};
+            else if (seen != 0xffffffffu)
+                for (int i = 0; i < 32; i++) {
+                    uint32_t number;
+                    memcpy(&number, s + j + i, sizeof number);
+                    number = seen >> i & 1u ? number : 0xff800000u; /* -infinity */
+                    memcpy(s + j + i, &number, sizeof number);
+                }
+        }
+$   end
     }
 }
 $ end
@@ -247,11 +447,16 @@ $       end
 $     end
 $   end
 
+$   if masked then
+/* o[i][c] = decay[i] * o[i][c] + sum over the first `keys` keys j that row i sees of p[i][j] * v[j][c], in order
+ * of j; ${rows} rows, ${vectors * W} channels of a panel ${width} wide;
+$   else
 /* o[i][c] = decay[i] * o[i][c] + sum over keys ${windowed and "from[i] <= " or ""}j < limit[i] of p[i][j] * v[j][c], in order of j;
  * ${rows} rows, ${vectors * W} channels of a panel ${width} wide; limits never fall from row to row;
+$   end
  * `first`: o is +0, whatever lies there */
 static ${ID}_TILE void ${id}_${id_tile}(const float *p, const float *v, float *o, const float *decay,
-                         ${limits_parameter}, int first${ahead_parameter(lines)})
+                         ${keys_parameter}, int first${ahead_parameter(lines)})
 {
 $   for i = 0, rows - 1 do
     ${vec} ${each(vectors, function(j) return ("o%d_%d = %s"):format(i, j, zero()) end)};
@@ -264,6 +469,73 @@ $     for j = 0, vectors - 1 do
 $     end
 $   end
     }
+$   if masked then
+$     if rows > 1 then
+    static const float zero = 0.0f, none[] = {
+$       for first = 0, vectors * W - 1, 8 do
+        ${each(math.min(8, vectors * W - first), function() return "-0.0f" end)},
+$       end
+    };
+$     end
+$     local function of_rows(operator) -- the words of all rows, joined
+$       local words = {}
+$       for i = 0, rows - 1 do words[#words + 1] = ("seen[%d]"):format(i * WORDS) end
+$       return table.concat(words, operator)
+$     end
+    for (int j = 0; j < keys; j += 32, seen++) {
+        const uint32_t all = ${of_rows(" & ")};
+$     if rows > 1 then
+        const uint32_t some = ${of_rows(" | ")};
+$     end
+        if (${rows > 1 and "some" or "all"} == 0) {
+            p += 32;
+            v += ${32 * width};
+$     if lines then
+            next += ${32 * lines * 64};
+$     end
+            continue;
+        }
+        for (int t = 0; t < 32; t += 4, p += 4, v += ${4 * width}) {
+            if ((all >> t & 15u) == 15u) {
+$     for t = 0, 3 do
+                {
+$       key(t, all, "            ")
+                }
+$     end
+$     if lines then
+$       for line = 0, 4 * lines - 1 do
+                ${prefetch(("next + %d"):format(line * 64))};
+$       end
+$     end
+            } else {
+                /* exactly the keys that each row sees: for the others 0 is multiplied with -0, and o + -0
+                 * is o. */
+                for (int u = 0; u < 4; u++) {
+                    if ((${rows > 1 and "some" or "all"} >> (t + u) & 1u) == 0)
+                        continue;
+$     for i = 0, rows - 1 do
+                    {
+$       if rows > 1 then
+                        const uint32_t sees = seen[${i * WORDS}] >> (t + u) & 1u;
+                        const float *const value = ${id}_either(sees, v + u * ${width}, none);
+                        const float *const weight = ${id}_either(sees, ${at("p + u", i * STRIDE)}, &zero);
+$       else
+                        const float *const value = v + u * ${width}, *const weight = p + u;
+$       end
+                        const ${factor} p${i} = ${spread("*weight")};
+$       for c = 0, vectors - 1 do
+                        o${i}_${c} = ${fma_spread("p" .. i, load(at("value", c * W)), ("o%d_%d"):format(i, c))};
+$       end
+                    }
+$     end
+                }
+            }
+$     if lines then
+            next += ${4 * lines * 64};
+$     end
+        }
+    }
+$   else
 $   if windowed then
     int j = from[0];
     p += j;
@@ -301,6 +573,7 @@ $   if rows > 1 then
     for (; j < limit[${rows - 1}]; j++, p++, v += ${width}) {
 $     edge(1, function(i) return ("j < limit[%d]"):format(i) end)
     }
+$   end
 $   end
 $   for i = 0, rows - 1 do
 $     for c = 0, vectors - 1 do
@@ -389,13 +662,13 @@ $ for number, panel in ipairs(layout.panels) do
 
 /* The values${#layout.panels > 1 and (" of panel %d"):format(number) or ""} of a tile of rows */
 static ${ID}_CODE void ${id}_values_${number}(int rows, const float *p, const float *v, float *o, const float *decay,
-                            ${limits_parameter}, int first)
+                            ${keys_parameter}, int first)
 {
     switch (rows) {
 $   for i, rows in ipairs(tile_counts) do
     ${i == #tile_counts and "default" or "case " .. rows}:
 $     for _, call in ipairs(value_calls[rows][number]) do
-        ${id}_${call.tile}(p, ${at("v", call.column)}, ${at("o", call.column)}, decay, ${limits_argument("")}, first);
+        ${id}_${call.tile}(p, ${at("v", call.column)}, ${at("o", call.column)}, decay, ${masked and "seen, keys" or limits_argument("")}, first);
 $     end
         break;
 $   end
@@ -445,6 +718,10 @@ $   if stored then
 $   end
     for (int j = ${windowed and ("from[0] / %d * %d"):format(TILE, TILE) or "0"}; j < keys; j += ${TILE}) {
         const float *const k = kv + (size_t)j * ${hd};
+$   if masked then
+        if (${id}_some_see(place->seen, ${rows}, j / 32) == 0)
+            continue;
+$   end
 $   for _, call in ipairs(alone_scores[rows]) do
         ${id}_${call.tile}(${at("q", call.row * own.query_stride)}, ${at("k", call.column)}, ${at("s + j", call.row * STRIDE + call.column)}${ahead_argument(call.lines, "k", call.next_keys)});
 $   end
@@ -465,22 +742,30 @@ $       for _, call in ipairs(alone_values[rows][number]) do
 $       end
 $     elseif once[rows] then -- no need to stop now and then
 $       local call = alone_values[rows][number][1]
+$       if masked then
+    ${id}_${call.tile}(s, ${panel_start(panel)}, ${at("o", panel.offset)}, decay, place->seen, keys, first${ahead_argument(call.lines, panel_start(panel), call.next_values)});
+$       else
     ${id}_${call.tile}(s, ${panel_start(panel)}, ${at("o", panel.offset)}, decay, ${limits_argument("")}, first${ahead_argument(call.lines, panel_start(panel), call.next_values)});
+$       end
 $     else
     for (int j = ${start}; j < keys; j += ${CHUNK}) {
         static const float one[${rows}] = {${each(rows, function() return "1.0f" end)}};
         const float *const factor = j == ${start} ? decay : one;
+$       if masked then
+        const int some = keys - j < ${CHUNK} ? keys - j : ${CHUNK};
+$       else
         int seen[${rows}];
         for (int i = 0; i < ${rows}; i++)
             seen[i] = ${within_chunk("limit[i]")};
-$       if windowed then
+$       end
+$       if windowed and not masked then
         int since[${rows}];
         for (int i = 0; i < ${rows}; i++)
             since[i] = ${within_chunk("from[i]")};
 $       end
 $       for _, call in ipairs(alone_values[rows][number]) do
         ${id}_${call.tile}(${at("s + j", call.row * STRIDE)}, ${at(panel_start(panel, "j"), call.column)}, ${at("o", call.row * layout.value_width + panel.offset + call.column)},
-            ${at("factor", call.row)}, ${windowed and at("since", call.row) .. ", " or ""}${at("seen", call.row)}, first && j == ${start}${ahead_argument(call.lines, panel_start(panel, "j"), call.next_values)});
+            ${at("factor", call.row)}, ${masked and at("place->seen + j / 32", call.row * WORDS) .. ", some" or (windowed and at("since", call.row) .. ", " or "") .. at("seen", call.row)}, first && j == ${start}${ahead_argument(call.lines, panel_start(panel, "j"), call.next_values)});
 $       end
     }
 $     end
@@ -515,7 +800,20 @@ $ end
             int end;
             tile = ${id}_tile_rows(rows - r);
             end = limit[r + (size_t)tile - 1];
-$ if windowed then
+$ if masked then
+            /* without the key tiles that no row sees */
+            const uint32_t *const seen = place->seen + r * ${WORDS};
+            const int stop = end < j + ${own.score_keys} ? end : j + ${own.score_keys};
+            for (int k = j; k < stop;) {
+                const int start = k;
+                while (k < stop && ${id}_some_see(seen, tile, k / 32) != 0)
+                    k += 32;
+                if (k > start)
+                    ${id}_scores(tile, q + r * ${own.query_stride}, kv, s + r * ${STRIDE}, start, k < stop ? k : stop);
+                while (k < stop && ${id}_some_see(seen, tile, k / 32) == 0)
+                    k += 32;
+            }
+$ elseif windowed then
             const int start = from[r] / ${TILE} * ${TILE};
             ${id}_scores(tile, q + r * ${own.query_stride}, kv, s + r * ${STRIDE}, start > j ? start : j,
                 end < j + ${own.score_keys} ? end : j + ${own.score_keys});
@@ -535,7 +833,7 @@ $   end
     for (size_t r = 0; r < rows; r += (size_t)tile) {
         tile = ${id}_tile_rows(rows - r);
         ${id}_values_${number}(tile, s + r * ${STRIDE}, ${stored and panel_start(panel) or "v"},
-            ${at("o", panel.offset)} + r * ${layout.value_width}, decay + r, ${limits_argument(" + r")}, first);
+            ${at("o", panel.offset)} + r * ${layout.value_width}, decay + r, ${masked and ("place->seen + r * %d, limit[r + (size_t)tile - 1]"):format(WORDS) or limits_argument(" + r")}, first);
     }
 $ end
 }
@@ -568,13 +866,26 @@ $ if not stored then
     float *const v = scratch + ${own.scratch.v}; /* [${BLOCK}][${TILE}]: a panel of a block's values */
 $ end
     const float *const kv = call->kv + kv_head * call->kv_stride;
+$ if ranged then
+    const ptrdiff_t n_kv = (ptrdiff_t)(call->end_key < call->n_kv ? call->end_key : call->n_kv);
+    const ptrdiff_t first_key = call->first_key < (size_t)n_kv ? (ptrdiff_t)call->first_key : n_kv;
+$ else
     const ptrdiff_t n_kv = (ptrdiff_t)call->n_kv;
+$ end
     ptrdiff_t end = n_kv; /* keys that the last row sees */
 $ if adjusts then
-    ${id}_place place = {call, kv_head, first_row, 0};
+    ${id}_place place = {call, kv_head, first_row, 0${masked and (", (uint32_t *)(scratch + %d), (uint32_t *)(scratch + %d)"):format(own.scratch.seen, own.scratch.hides) or ""}};
+$ end
+$ if masked then
+    uint32_t *const any = (uint32_t *)(scratch + ${own.scratch.any}); /* [rows]: whether they see a key */
+    int first = 1;
 $ end
 $ if windowed then
+$   if shape.window > 0 then
     ptrdiff_t start = call->pos + (ptrdiff_t)(first_row / ${group}) - ${shape.window - 1}; /* key that the first row sees first */
+$   else
+    ptrdiff_t start = first_key; /* that all rows see first */
+$   end
     int from[${own.scratch.rows}] = {0}, limit[${own.scratch.rows}] = {0}; /* keys of the block that each row sees */
 $ else
     int limit[${own.scratch.rows}] = {0}; /* keys of the block that each row sees */
@@ -614,6 +925,9 @@ $ if shape.sinks then
     }
 $ end
     memset(decay, 0, ${own.scratch.s - own.scratch.decay} * sizeof(float)); /* whole vectors of it are used */
+$ if masked then
+    memset(any, 0, rows * sizeof *any);
+$ end
 $ if reach then
     {
         const ptrdiff_t last = call->pos + (ptrdiff_t)((first_row + rows - 1) / ${group}) + ${reach};
@@ -623,6 +937,9 @@ $ if reach then
 $ end
 
 $ if windowed then
+$   if ranged and shape.window > 0 then
+    start = start < first_key ? first_key : start;
+$   end
     start = start < 0 ? 0 : start / ${BLOCK} * ${BLOCK}; /* of its block */
 $ end
     for (ptrdiff_t block = ${windowed and "start" or "0"}; block < end; block += ${BLOCK}) {
@@ -641,8 +958,13 @@ $ else
 $ end
         for (size_t r = 0; r < rows; r++) {
             ptrdiff_t seen = n_kv - block;
-$ if windowed then
-            const ptrdiff_t begin = call->pos + (ptrdiff_t)((first_row + r) / ${group}) - ${shape.window - 1} - block;
+$ if windowed and shape.window == 0 then
+            const ptrdiff_t begin = first_key - block;
+$ elseif windowed then
+            ${ranged and "" or "const "}ptrdiff_t begin = call->pos + (ptrdiff_t)((first_row + r) / ${group}) - ${shape.window - 1} - block;
+$   if ranged then
+            begin = begin < first_key - block ? first_key - block : begin;
+$   end
 $ end
 $ if reach then
             const ptrdiff_t row_end = call->pos + (ptrdiff_t)((first_row + r) / ${group}) + ${reach} - block;
@@ -657,10 +979,16 @@ $ end
 $ if adjusts then
         place.block = block;
 $ end
-$ local first_block = windowed and "block == start" or "block == 0"
-        if (${id}_alone(rows, q, block_kv, ${values_argument}, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""}))
+$ local first_block = masked and "first" or windowed and "block == start" or "block == 0"
+$ if masked then
+        if (!${id}_see(&place, rows, ${limits_argument("")}, any))
             continue;
-        ${id}_block(rows, q, block_kv, ${values_argument}, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""});
+$ end
+        if (!${id}_alone(rows, q, block_kv, ${values_argument}, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""}))
+            ${id}_block(rows, q, block_kv, ${values_argument}, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""});
+$ if masked then
+        first = 0;
+$ end
     }
 
     for (size_t r = 0; r < rows; r++) {
@@ -668,24 +996,29 @@ $ local first_block = windowed and "block == start" or "block == 0"
         float *const target = call->out + (position * ${shape.heads} + head) * ${dv};
         const float *const source = o + r * ${layout.value_width};
 $ if shape.lse then
-$   local blind = { "n_kv == 0" }
-$   if reach or windowed then
-        const ptrdiff_t at = call->pos + (ptrdiff_t)position;
-$   end
-$   if reach then blind[#blind + 1] = ("at < %d"):format(1 - reach) end
-$   if windowed then blind[#blind + 1] = ("at - %d >= n_kv"):format(shape.window - 1) end
         const float sum = ${fold("l + r * 16")};
         if (call->lse != NULL)
             call->lse[position * ${shape.heads} + head] = ${id}_lse(m[r], sum);
+$ end
+$ local blind = { masked and "any[r] == 0" or "n_kv == 0" }
+$ if not masked and (ranged or shape.lse and (reach or windowed)) then
+        const ptrdiff_t at = call->pos + (ptrdiff_t)position;
+$ end
+$ if ranged and not masked then
+        const ptrdiff_t row_end = ${reach and ("at + %d < n_kv ? at + %d : n_kv"):format(reach, reach) or "n_kv"};
+$   blind = { "row_end <= 0", "row_end <= first_key" }
+$   if shape.window > 0 then blind[3] = ("row_end <= at - %d"):format(shape.window - 1) end
+$ elseif not masked and shape.lse then
+$   if reach then blind[#blind + 1] = ("at < %d"):format(1 - reach) end
+$   if windowed then blind[#blind + 1] = ("at - %d >= n_kv"):format(shape.window - 1) end
+$ elseif not masked and reach then
+$   blind[2] = ("call->pos + (ptrdiff_t)position < %d"):format(1 - reach)
+$ end
         if (${table.concat(blind, " || ")}) { /* no key is visible */
             memset(target, 0, ${dv} * sizeof(float));
             continue;
         }
-$ else
-        if (${reach and ("n_kv == 0 || call->pos + (ptrdiff_t)position < %d"):format(1 - reach) or "n_kv == 0"}) { /* no key is visible */
-            memset(target, 0, ${dv} * sizeof(float));
-            continue;
-        }
+$ if not shape.lse then
         const float sum = ${fold("l + r * 16")};
 $ end
         const ${vec} scale = ${set1("1.0f / sum")};

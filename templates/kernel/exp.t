@@ -3,7 +3,7 @@ $ -- exp2 in units that the path needs: the magic path keeps y / 2 and multiplie
 $ local half = not has.scale_unless_below and 0.5 or 1
 $ -- Below it a weight is +0. Biases make weights of every size: none may be so small that its
 $ -- products with values are subnormal, which takes CPUs many times as long.
-$ local least = shape.alibi and -96.0 or -126.0
+$ local least = plan.biased(shape) and -96.0 or -126.0
 $ local c = { 0x1p0, 0x1.62e424p-1, 0x1.ebf9b0p-3, 0x1.c6ba92p-5, 0x1.3ced02p-7, 0x1.5ab260p-10 }
 $ local function coefficient(i) return set1(float(c[i + 1] * half)) end
 

@@ -21,15 +21,23 @@ $   local list = {}
 $   for i = 0, n - 1 do list[#list + 1] = item(i) end
 $   return table.concat(list, ", ")
 $ end
-$ -- Which keys of a block a row sees: from[r] .. limit[r] - 1; without a window `from` is nowhere.
-$ windowed = shape.window > 0
+$ -- Which keys of a block a row sees: from[r] .. limit[r] - 1; without a window or a range `from` is nowhere.
+$ ranged = shape.key_range -- by the caller
+$ windowed = shape.window > 0 or ranged
 $ ring = layout.cache.ring -- blocks of a ring cache, which `call->ring` tells from others; nil: none is
 $ reach = layout.reach -- a query at position i sees keys up to i + reach - 1; nil: all
 $ limits_parameter = windowed and "const int *from, const int *limit" or "const int *limit"
 $ function limits_argument(offset) -- the text of an index into them, with its operator
 $   return windowed and ("from%s, limit%s"):format(offset, offset) or "limit" .. offset
 $ end
-$ -- Whether scores are changed before the softmax takes them: soft cap, ALiBi.
-$ adjusts = shape.softcap or shape.alibi
+$ -- Where the caller hides keys, `seen` has a bit for each key of a block, [rows][WORDS]: 1 if the row
+$ -- sees it, by limits and mask.
+$ masked = shape.mask
+$ biased = masked and shape.mask.type == "bias"
+$ WORDS = BLOCK // 32
+$ -- what a value tile goes by
+$ keys_parameter = masked and "const uint32_t *seen, int keys" or limits_parameter
+$ -- Whether scores are changed before the softmax takes them: soft cap, ALiBi, mask.
+$ adjusts = shape.softcap or shape.alibi or masked
 $ place_parameter = adjusts and (", const %s_place *place"):format(id) or ""
 $ place_argument = adjusts and ", place" or ""

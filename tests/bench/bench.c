@@ -59,7 +59,7 @@ static float *filled(size_t count, float amplitude) {
 
 /* A sink for each head, where a kernel takes them. */
 static const float sinks[1024];
-static const struct extras extras = {sinks};
+static const struct extras extras = {.sinks = sinks, .end_key = SIZE_MAX};
 
 /* ---- what is timed ---- */
 

@@ -44,7 +44,7 @@ enum request {
     BLOCK_CALL,         /* as LAYER */
     REQUESTS
 };
-enum buffer_kind { FLOATS, MEMORY, SCRATCH };
+enum buffer_kind { FLOATS, BYTES, MEMORY, SCRATCH };
 enum buffer_flag { FROZEN = 1, FOLLOW = 2 };
 enum { BUFFERS = 32, PLACE = 4096, TEXT = 256, KEPT = 16 };
 #define CLOSING "all requests answered"

@@ -245,6 +245,13 @@ static struct block_weights get_block_weights(void) {
 
 static void get_extras(struct extras *extras) {
     extras->sinks = get_pointer();
+    extras->mask = get_pointer();
+    extras->mask_stride = get_size();
+    extras->bias = get_pointer();
+    extras->bias_stride = get_size();
+    extras->bias_head_stride = get_size();
+    extras->first_key = get_size();
+    extras->end_key = get_size();
     extras->lse = get_pointer();
 }
 
@@ -374,6 +381,8 @@ static void description(void) {
         kernel->rotary_dim,      kernel->window,
         kernel->window_right,    kernel->source_width,
         kernel->cache_positions, kernel->chunk,
+        kernel->key_range,       kernel->masked,
+        kernel->mask_bias,       kernel->mask_heads,
         kernel->exact,           kernel->causal,
         kernel->sinks,           kernel->lse,
         kernel->alibi,           kernel->has_layer,

@@ -127,6 +127,9 @@ local values = {
         return it.emit ~= "attention" and d.near(WIDTHS, 1, 300) or nil
     end,
     ["d_model"] = function(d) return d.near(WIDTHS, 1, 300) end,
+    ["mask.heads"] = function(d, _, mask)
+        return mask.type == "bias" and d.pick { "shared", "each" } or nil
+    end,
     ["alibi.bias_max"] = function(d) return d.size(0.5, 20) end,
     ["alibi.scale"] = function(d) return d.size(0.01, 2) end,
     ["rope.theta"] = function(d) return d.pick { 1.5, 100, 10000, 500000, 1e6, 1e7 } + 0.0 end,
@@ -157,7 +160,9 @@ local values = {
     end,
     ["tile.score_rows"] = function(d) return d.whole(1, 9) end,
     ["tile.value_vectors"] = function(d) return d.whole(1, 5) end,
-    ["tile.value_keys"] = function(d) return d.whole(32, 100) end,
+    ["tile.value_keys"] = function(d, it)
+        return it.mask and 32 * d.whole(1, 3) or d.whole(32, 100)
+    end,
     ["tile.project_rows"] = function(d) return d.whole(1, 9) end,
     ["unroll"] = function(d) return d.near({ 1, 2, 3, 4, 5, 7, 8, 16 }, 1, 40) end,
     ["emit"] = function(d, it)
@@ -244,6 +249,7 @@ local function is_narrow(it) return it.head_dim < 2 end
 local function has_latent(it) return it.mla end
 local function has_positions(it)
     return it.seq or it.causal or it.window or it.window_right or it.alibi or it.rope or it.mla
+        or it.mask or it.key_range
 end
 local features = {
     { "causal" },
@@ -255,6 +261,8 @@ local features = {
     { "sinks" },
     { "alibi" },
     { "mla" },
+    { "mask", unless = has_latent },
+    { "key_range", unless = has_latent },
     { "lse", unless = has_latent },
     { "rope", unless = is_narrow },
     { "cross", unless = has_positions },
@@ -265,7 +273,7 @@ local features = {
     { "d_model" },
     { "tile" },
     { "unroll" },
-    { "block", unless = has_latent },
+    { "block", unless = function(it) return it.mla or it.cross end },
     { "emit" },
 }
 -- Fields that draw_shape and draw fill in themselves.
