@@ -10,7 +10,7 @@
 
 /* The same arithmetic with and without hardware for fmaf, only faster with. */
 #if defined(__x86_64__) && defined(__GNUC__)
-#define FAST_FMA __attribute__((target_clones("default", "arch=haswell")))
+#define FAST_FMA __attribute__((target_clones("default", "fma")))
 #else
 #define FAST_FMA
 #endif

@@ -445,17 +445,13 @@ static const struct pool *own_pool(const struct way *way, struct pool *pool) {
     return pool;
 }
 
-static void *garbage(const struct way *way, size_t bytes) {
+static void *scratch(const struct problem *problem, const struct way *way) {
+    const size_t bytes = way->cache ? problem->kernel->cache_scratch_bytes(way->threads)
+                                    : problem->kernel->scratch_bytes(way->threads);
     void *memory = guard_new(bytes, way->place == SHIFTED ? AT_START : way->place);
-    /* A big cache is not filled whole: time. */
     if (way->garbage)
         memset(memory, way->garbage, smaller(bytes, 64U << 20));
     return memory;
-}
-
-static void *scratch(const struct problem *problem, const struct way *way) {
-    return garbage(way, way->cache ? problem->kernel->cache_scratch_bytes(way->threads)
-                                   : problem->kernel->scratch_bytes(way->threads));
 }
 
 /* A copy that must not be written, unless `open`. */
@@ -559,8 +555,18 @@ int reset_for(const struct kernel *kernel, void *cache, size_t length) {
 }
 
 static void *new_cache(const struct problem *problem, const struct way *way) {
-    void *cache = garbage(way, problem->kernel->cache_bytes);
-    expect_ok(problem, way, "reset", reset_for(problem->kernel, cache, problem->n));
+    const struct kernel *kernel = problem->kernel;
+    const size_t bytes = kernel->cache_bytes, margin = 4096,
+                 heads = kernel->mla ? 1 : kernel->kv_heads;
+    const size_t head = bytes / heads;
+    char *cache = guard_new(bytes, way->place == SHIFTED ? AT_START : way->place);
+    /* Each head's part as far as the keys come, and two blocks more: time. */
+    const size_t filled = smaller(head / kernel->capacity * (problem->n + 1024) + margin, head);
+    for (size_t i = 0; i < heads && way->garbage; i++) {
+        const size_t first = i * head > margin ? i * head - margin : 0;
+        memset(cache + first, way->garbage, smaller(filled + 2 * margin, bytes - first));
+    }
+    expect_ok(problem, way, "reset", reset_for(kernel, cache, problem->n));
     return cache;
 }
 

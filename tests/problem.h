@@ -1,5 +1,5 @@
 /* Inputs for one attention or one layer, the ways to compute them with a kernel, and what has to
- * come out. Nothing that is made here is freed: each test is a process of its own. */
+ * come out. Nothing that is made here is freed: a process runs one test. */
 #ifndef PROBLEM_H
 #define PROBLEM_H
 

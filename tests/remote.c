@@ -11,6 +11,9 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 #include "foreign/protocol.h"
 #include "guard.h"
@@ -222,9 +225,19 @@ static void put_buffer(struct buffer *buffer) {
     }
 }
 
+/* What this thread has set, for the runner to set too. */
+static uint64_t wanted_control(void) {
+    uint64_t wanted = fegetround() == FE_UPWARD ? ROUND_UPWARDS : 0;
+#if defined(__x86_64__)
+    if (_mm_getcsr() & 0x8040)
+        wanted |= ZERO_SUBNORMALS;
+#endif
+    return wanted;
+}
+
 static void put_buffers(enum request request) {
     put_number(to, request);
-    put_number(to, fegetround() == FE_UPWARD);
+    put_number(to, wanted_control());
     put_number(to, buffer_count);
     for (size_t i = 0; i < buffer_count; i++)
         put_buffer(&buffers[i]);

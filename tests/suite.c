@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guard.h"
+#include "problem.h"
 #include "remote.h"
 
 /* ---- instruction sets ---- */
@@ -74,17 +76,14 @@ bool shows_normed_keys(const struct kernel *kernel) {
 
 /* A suite with targets on other machines has no native ones. */
 static struct criterion_test_params parameters(bool (*applies)(const struct kernel *), bool once) {
-    enum { SETS = 16 };
-    struct target *all = cr_malloc((kernel_count * SETS + foreign_count + 1) * sizeof *all);
+    struct target *all = cr_malloc((kernel_count + foreign_count + 1) * sizeof *all);
     size_t count = 0;
-    char id[ID_SIZE];
     for (size_t i = 0; i < foreign_count && !once; i++)
         if ((!applies || applies(kernels[foreign[i].kernel])) && !foreign_lacks(&foreign[i]))
             all[count++] = (struct target){foreign[i].kernel, i};
     for (size_t i = 0; i < kernel_count && !foreign_count; i++)
-        for (size_t j = 0; j < (once ? 1 : SETS) && isa_id(kernels[i], j, id); j++)
-            if ((!applies || applies(kernels[i])) && (once || !cpu_lacks(id)))
-                all[count++] = (struct target){i, j};
+        if (!applies || applies(kernels[i]))
+            all[count++] = (struct target){i, once ? 0 : EVERY_ISA};
     return cr_make_param_array(struct target, all, count);
 }
 
@@ -94,6 +93,41 @@ struct criterion_test_params each_target(bool (*applies)(const struct kernel *))
 
 struct criterion_test_params each_kernel(bool (*applies)(const struct kernel *)) {
     return parameters(applies, true);
+}
+
+void take_turns(const struct target *targets, void (*turn)(const struct target *target)) {
+    struct target one = *targets;
+    char id[ID_SIZE];
+    if (targets->isa != EVERY_ISA) {
+        turn(targets);
+        return;
+    }
+    for (one.isa = 0; isa_id(kernels[one.kernel], one.isa, id); one.isa++)
+        if (!cpu_lacks(id)) {
+            turn(&one);
+            guard_release(0);
+        }
+}
+
+void *expected(const struct kernel *kernel, size_t id, size_t bytes, bool *known) {
+    static struct known {
+        size_t id;
+        bool fused;
+        void *memory;
+        struct known *next;
+    } * first;
+    for (struct known *one = first; one; one = one->next)
+        if (one->id == id && one->fused == is_fused(kernel)) {
+            *known = true;
+            return one->memory;
+        }
+    struct known *added = malloc(sizeof *added);
+    void *memory = malloc(bytes + 1);
+    cr_assert(added && memory, "out of memory");
+    *added = (struct known){id, is_fused(kernel), memory, first};
+    first = added;
+    *known = false;
+    return memory;
 }
 
 const struct kernel *native(size_t index, bool fused) {

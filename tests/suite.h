@@ -13,16 +13,28 @@
 struct target {
     size_t kernel, isa;
 };
+enum { EVERY_ISA = 1000 }; /* all that this CPU runs, one after the other */
 
-/* Each kernel that `applies` (NULL: all) with each instruction set of it that this CPU runs or an
- * emulator, or just once, on this machine. */
+/* Each kernel that `applies` (NULL: all) with every instruction set of it that this CPU runs, or
+ * with each that an emulator runs; or just once, on this machine. */
 struct criterion_test_params each_target(bool (*applies)(const struct kernel *kernel));
 struct criterion_test_params each_kernel(bool (*applies)(const struct kernel *kernel));
 
-/* EACH(target, suite, name, applies) { ... uses `target` ... } */
+/* EACH(target, suite, name, applies) { ... uses `target` ... }: the body runs for each instruction
+ * set, in one process for all of a kernel. */
 #define EACH(what, suite, name, applies)                                                           \
+    static void turn_of_##suite##_##name(const struct target *target);                             \
     ParameterizedTestParameters(suite, name) { return each_##what(applies); }                      \
-    ParameterizedTest(struct target *target, suite, name, .timeout = 600, .fini = end_of_test)
+    ParameterizedTest(struct target *targets, suite, name, .timeout = 600, .fini = end_of_test) {  \
+        take_turns(targets, turn_of_##suite##_##name);                                             \
+    }                                                                                              \
+    static void turn_of_##suite##_##name(const struct target *target)
+
+void take_turns(const struct target *targets, void (*turn)(const struct target *target));
+
+/* Room for what must come out in case `id` of a test: the same for all instruction sets of a kernel
+ * that have a fused multiply-add, or have none. *known: an earlier one's turn has filled it. */
+void *expected(const struct kernel *kernel, size_t id, size_t bytes, bool *known);
 
 /* After each test: a kernel on another machine must close properly. */
 void end_of_test(void);

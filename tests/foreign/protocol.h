@@ -7,7 +7,7 @@
  *   USE_ISA            a text -> a status
  *   ISA                -> a text
  *   SCRATCH_BYTES, CACHE_SCRATCH_BYTES   threads -> bytes
- *   a call             whether to round upwards, buffers, then the arguments -> a status, then what
+ *   a call             enum control, buffers, then the arguments -> a status, then what
  *                      changed in the buffers
  *   END                -> CLOSING, and the runner ends with status 0
  *
@@ -44,6 +44,7 @@ enum request {
     BLOCK_CALL,         /* as LAYER */
     REQUESTS
 };
+enum control { ROUND_UPWARDS = 1, ZERO_SUBNORMALS = 2 }; /* as far as a machine has it */
 enum buffer_kind { FLOATS, BYTES, MEMORY, SCRATCH };
 enum buffer_flag { FROZEN = 1, FOLLOW = 2 };
 enum { BUFFERS = 32, PLACE = 4096, TEXT = 256, KEPT = 16 };

@@ -9,6 +9,9 @@
 
 #include <fenv.h>
 #include <stdlib.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 #include "kernel.h"
 
@@ -339,29 +342,56 @@ static int call(enum request request) {
     }
 }
 
-/* The call, with the suite's rounding direction as far as this machine has others than one. */
-static int call_rounding(enum request request, bool upwards) {
-#if defined(FE_UPWARD)
-    if (upwards && fesetround(FE_UPWARD) == 0) {
-        const int status = call(request);
-        if (fegetround() != FE_UPWARD)
-            fail("a call changed the rounding direction");
-        fesetround(FE_TONEAREST);
-        return status;
-    }
+/* The word that says how to round and what to do with subnormals, where there is one. */
+#if defined(__x86_64__)
+static const uint64_t zero_subnormals = 0x8040;
+static uint64_t control(void) { return _mm_getcsr() & ~0x3fU; }
+static void set_control(uint64_t word) { _mm_setcsr((unsigned)word); }
+#elif defined(__aarch64__)
+static const uint64_t zero_subnormals = 1U << 24;
+static uint64_t control(void) {
+    uint64_t word;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(word));
+    return word;
+}
+static void set_control(uint64_t word) { __asm__ volatile("msr fpcr, %0" : : "r"(word)); }
+#else
+static const uint64_t zero_subnormals = 0;
+static uint64_t control(void) { return 0; }
+static void set_control(uint64_t word) { (void)word; }
 #endif
-    (void)upwards;
-    return call(request);
+
+/* The call, with the suite's control as far as this machine has it. */
+static int call_controlled(enum request request, uint64_t wanted) {
+    const uint64_t usual = control();
+    bool upwards = false;
+#if defined(FE_UPWARD)
+    upwards = (wanted & ROUND_UPWARDS) && fesetround(FE_UPWARD) == 0;
+#endif
+    if (wanted & ZERO_SUBNORMALS)
+        set_control(control() | zero_subnormals);
+    const uint64_t given = control();
+    const int status = call(request);
+    if (control() != given)
+        fail("a call changed the floating-point control");
+#if defined(FE_UPWARD)
+    if (upwards && fegetround() != FE_UPWARD)
+        fail("a call changed the rounding direction");
+#endif
+    if (upwards)
+        fesetround(FE_TONEAREST);
+    set_control(usual);
+    return status;
 }
 
 static void answer_call(enum request request) {
-    const bool upwards = get_number(stdin);
+    const uint64_t wanted = get_number(stdin);
     buffer_count = get_size();
     if (buffer_count > BUFFERS)
         fail("too many buffers");
     for (size_t i = 0; i < buffer_count; i++)
         get_buffer(&buffers[i]);
-    const int status = call_rounding(request, upwards);
+    const int status = call_controlled(request, wanted);
     put_number(stdout, (uint64_t)(int64_t)status);
     for (size_t i = 0; i < buffer_count; i++) {
         set_writable(&buffers[i], true);
