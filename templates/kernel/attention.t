@@ -107,6 +107,9 @@ $     if group > 1 and not own_biases then
         }
 $     end
         memset(seen, 0, ${WORDS} * sizeof *seen);
+        place->hides[r] = 0;
+        if (!some)
+            continue; /* its limits leave no key of the block */
 $     if windowed then
         if (begin < words)
             memset(seen + begin, 0xff, (size_t)(words - begin) * sizeof *seen);
@@ -116,10 +119,8 @@ $     end
         if (count % 32 != 0)
             seen[words] = (1u << count % 32) - 1u;
 $     if windowed then
-        if (from[r] % 32 != 0)
-            seen[begin] &= ~((1u << from[r] % 32) - 1u);
+        seen[begin] &= ~((1u << from[r] % 32) - 1u);
 $     end
-        place->hides[r] = 0;
         if (place->call->${Mask} != NULL${biased and (" && !%s_none_hidden(%s_bias(place, r), count)"):format(id, id) or ""}) {
             const ${biased and "float" or "unsigned char"} *const row = ${id}_${Mask}(place, r);
             uint32_t hidden = 0;
