@@ -1519,7 +1519,7 @@ $ if shape.cross then
     for (i = 0, held = 0; held < rows; i++, held += size) {
         size = chunk(i, rows - held);
         good = good && ${name}_layer(weights.data, cache.data, size, again + held * D_MODEL,
-                               ${layer_more}again + held * D_MODEL, shared.data, &backwards) == 0;
+                               ${from_row(layer_extras, "held")}again + held * D_MODEL, shared.data, &backwards) == 0;
     }
     check(good && same(y, again, rows * D_MODEL), "source and layer in chunks, in place, with a pool have the same bits");
 

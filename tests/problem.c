@@ -652,7 +652,8 @@ void run_layer(const struct problem *problem, const struct way *way, float *y) {
         const size_t end = smaller(i + chunk, problem->rows), inner = guard_mark();
         float *x = input(way, problem->x + i * width, (end - i) * width, way->in_place);
         float *result = output(way, x, (end - i) * width);
-        const struct extras extras = call_extras(problem, way, i, end, before + end);
+        const struct extras extras =
+            call_extras(problem, way, i, end, kernel->source_width ? problem->n : before + end);
         expect_ok(problem, way, problem->whole ? "block" : "layer",
                   (problem->whole ? kernel->block_call
                                   : kernel->layer)(problem->packed, cache, before + i, end - i, x,

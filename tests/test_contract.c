@@ -270,9 +270,9 @@ EACH(target, contract, ranges, NULL) {
         BAD(CACHE_ATTENTION, ERROR_RANGE, n, held + 1);
     for (enum function i = 0; i < RESET; i++) {
         /* a row of a mask has to hold all keys */
-        const size_t keys = i == CACHE_ATTENTION ? held
-                            : i == LAYER         ? next + 1
-                                                 : scene.right[i].n_kv;
+        const size_t keys = i == CACHE_ATTENTION || (cross && i == LAYER) ? held
+                            : i == LAYER                                  ? next + 1
+                                                                          : scene.right[i].n_kv;
         if (i == APPEND || !scene.kernel->masked)
             continue;
         if (scene.kernel->mask_bias)

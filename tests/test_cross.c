@@ -29,7 +29,7 @@ EACH(target, cross, sizes, is_cross) {
         const size_t n = numbers[i] < keys ? numbers[i] : keys;
         if (!spend(&budget, 3 * attention_work(kernel, n, rows)) && i)
             break;
-        const struct problem problem = attention_problem(kernel, n, 0, EVEN);
+        const struct problem problem = unmasked_problem(kernel, n, 0, EVEN);
         const float *const k = n ? problem.k : NULL, *const v = n ? problem.v : NULL;
         for (size_t row = 0; row < rows; row++)
             views[row] = (struct view){.end = n};

@@ -115,9 +115,9 @@ static void spread_of_a_row(const struct kernel *kernel, bool whole) {
     run_layer(&problem, &CACHED, y);
     for (size_t row = 0; row < rows; row++) {
         const struct view view = view_of(&problem, row, n);
-        bool seen = kernel->source_width && row == bad; /* its keys are others' */
-        for (size_t head = 0; head < kernel->heads && !kernel->source_width; head++)
-            seen = seen || view_sees(&view, head, n - rows + bad) ||
+        bool seen = kernel->source_width && row == bad;
+        for (size_t head = 0; head < kernel->heads; head++)
+            seen = seen || (!kernel->source_width && view_sees(&view, head, n - rows + bad)) ||
                    (row == bad && view_sees_any(&view, head));
         for (size_t i = row * width; i < (row + 1) * width; i++)
             cr_assert(seen ? isnan(y[i]) : same_float(y[i], clean[i]),

@@ -71,7 +71,8 @@ static bool same_heads(const struct kernel *kernel, const json_t *in) {
            kernel->window_right == size_of(in, "window_right") &&
            kernel->softcap == json_number_value(json_object_get(in, "softcap")) &&
            kernel->alibi == json_boolean_value(json_object_get(in, "alibi")) &&
-           kernel->sinks == (json_object_get(in, "sinks") != NULL) &&
+           kernel->sinks == (json_object_get(in, "sinks") != NULL) && !kernel->mask_bias &&
+           kernel->masked == (json_object_get(in, "mask") != NULL) &&
            fabs(kernel->scale - wanted) < 1e-15;
 }
 
@@ -226,6 +227,14 @@ static struct problem read_attention(const struct kernel *kernel, const json_t *
     problem.extras.end_key = SIZE_MAX;
     if (kernel->sinks)
         problem.extras.sinks = tensor(in, "sinks", kernel->heads);
+    if (kernel->masked) {
+        const float *given = tensor(in, "mask", n_q * n_kv);
+        unsigned char *mask = make(n_q * n_kv, 1);
+        for (size_t i = 0; i < n_q * n_kv; i++)
+            mask[i] = given[i] != 0;
+        problem.extras.mask = mask;
+        problem.extras.mask_stride = n_kv;
+    }
     const size_t expired = size_of(in, "nan_before") * kernel->kv_heads;
     for (size_t i = 0; i < expired * kernel->head_dim; i++)
         problem.k[i] = NAN;

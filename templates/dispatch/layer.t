@@ -246,6 +246,14 @@ $ end
     }
 }
 
+$ local function take_layer_extras()
+$   take_extras(layer_extras)
+$   for _, extra in ipairs(layer_extras) do
+$     if extra.row_step then
+    job.${extra.name} = ${extra.name};
+$     end
+$   end
+$ end
 $ if shape.cross then
 /* What both calls of the layer need to run. */
 static int ${name}_layer_begin(${name}_job *job, const void *weights, const void *cache, const void *x,
@@ -309,9 +317,10 @@ $ check_extras(layer_extras)
         return status;
     if (n > ${NAME}_CAPACITY)
         return ${NAME}_ERROR_RANGE;
+$ check_strides(layer_extras, "held")
     job.call.kv = (const float *)cache + ${NAME}_ALIGN / sizeof(float);
     job.call.n_kv = held;
-$ take_extras(layer_extras)
+$ take_layer_extras()
     ${name}_layer_results(&job, pool, x, 0, 0, n, 0, y);
     return ${NAME}_OK;
 }
@@ -403,12 +412,7 @@ $ else
     job.call.kv_stride = ${NAME}_HEAD_FLOATS;
 $ end
 $ take_packed_extras()
-$ take_extras(layer_extras)
-$ for _, extra in ipairs(layer_extras) do
-$   if extra.row_step then
-    job.${extra.name} = ${extra.name};
-$   end
-$ end
+$ take_layer_extras()
 
 $ local set_cache = ("%s_cache_set(cache, %spos + n%s);"):format(name, ring and "held_first, " or "", rope_switches and ", job.is_long" or "")
 $ if ring then

@@ -44,12 +44,12 @@ $ end
 #define ${NAME}_ALIBI ${shape.alibi and 1 or 0}
 #define ${NAME}_ALIBI_BIAS_MAX ${float_text(shape.alibi and shape.alibi.bias_max or 0.0)}
 #define ${NAME}_ALIBI_SCALE ${float_text(shape.alibi and shape.alibi.scale or 0.0)}
-#define ${NAME}_CROSS ${shape.cross and 1 or 0}
-#define ${NAME}_SOURCE_D_MODEL ${layout.source_width} /* of what keys and values are made of */
 #define ${NAME}_KEY_RANGE ${shape.key_range and 1 or 0} /* calls take a range of keys */
 #define ${NAME}_MASK ${shape.mask and 1 or 0} /* calls take a mask or biases */
 #define ${NAME}_MASK_BIAS ${shape.mask and shape.mask.type == "bias" and 1 or 0} /* biases */
 #define ${NAME}_MASK_HEADS ${shape.mask and shape.mask.heads and 1 or 0} /* biases of each head */
+#define ${NAME}_CROSS ${shape.cross and 1 or 0}
+#define ${NAME}_SOURCE_D_MODEL ${layout.source_width} /* of what keys and values are made of */
 #define ${NAME}_HAS_LAYER ${layer and 1 or 0}
 #define ${NAME}_QKV_BIAS ${shape.qkv_bias and 1 or 0}
 #define ${NAME}_O_BIAS ${shape.o_bias and 1 or 0}

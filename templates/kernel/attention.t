@@ -1002,7 +1002,7 @@ $ if shape.lse then
             call->lse[position * ${shape.heads} + head] = ${id}_lse(m[r], sum);
 $ end
 $ local blind = { masked and "any[r] == 0" or "n_kv == 0" }
-$ if not masked and (ranged or shape.lse and (reach or windowed)) then
+$ if not masked and (ranged or shape.lse) and (reach or shape.window > 0) then
         const ptrdiff_t at = call->pos + (ptrdiff_t)position;
 $ end
 $ if ranged and not masked then

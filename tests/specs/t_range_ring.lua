@@ -1,5 +1,5 @@
--- Biases that hide keys, a range of keys and a small window on a ring: rows whose window lies past the
--- range see nothing, in a block of which others see some.
+-- Biases that hide keys, a range of keys and a small window on a ring: rows whose window lies
+-- past the range see nothing, in a block of which others see some.
 return {
   name = "t_range_ring",
   heads = 3,
