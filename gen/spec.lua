@@ -754,11 +754,6 @@ local function complete(given, source)
         elseif given.seq then
             wrong("seq", "queries of cross attention come in any number; give max_seq")
         end
-        for _, name in ipairs { "mask", "key_range" } do
-            if shape[name] and shape[name] ~= "none" then
-                wrong(name, "not supported together with cross yet; leave one of them out")
-            end
-        end
         for _, name in ipairs { "causal", "window", "window_right", "alibi", "rope", "mla" } do
             if shape[name] and shape[name] ~= 0 then
                 wrong(name, "cross attention knows no positions of its two sequences to each other")

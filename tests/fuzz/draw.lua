@@ -249,7 +249,6 @@ local function is_narrow(it) return it.head_dim < 2 end
 local function has_latent(it) return it.mla end
 local function has_positions(it)
     return it.seq or it.causal or it.window or it.window_right or it.alibi or it.rope or it.mla
-        or it.mask or it.key_range
 end
 local features = {
     { "causal" },
