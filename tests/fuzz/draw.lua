@@ -272,7 +272,7 @@ local features = {
     { "d_model" },
     { "tile" },
     { "unroll" },
-    { "block", unless = has_latent },
+    { "block", unless = function(it) return it.mla or it.cross end },
     { "emit" },
 }
 -- Fields that draw_shape and draw fill in themselves.
