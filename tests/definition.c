@@ -112,6 +112,7 @@ static void attend_row(const struct kernel *kernel, const struct extras *extras,
         const size_t end = view->end - block < BLOCK ? view->end - block : BLOCK;
         float most = m, sums[LANES] = {0};
         for (size_t j = first; j < end; j++) {
+            s[j] = -INFINITY;
             if (!view_sees(view, head, block + j))
                 continue;
             s[j] = dot(fused, scaled, k + (block + j) * k_step, dim);
