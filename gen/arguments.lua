@@ -27,6 +27,14 @@ local rows = {
         }
     end,
     function(shape)
+        local it = shape.relative_bias
+        return it and {
+            name = "relative_bias", type = "const float *",
+            dims = ("[%d buckets][%d]"):format(it.buckets, shape.heads),
+            required = true, layer = "weights", floats = it.buckets * shape.heads,
+        }
+    end,
+    function(shape)
         return shape.mask and shape.mask.type == "bool" and {
             name = "mask", type = "const unsigned char *", dims = "[n_q][mask_stride]",
             about = "row i is query i's, of its n_kv keys; 0 hides a key. NULL: none is hidden",

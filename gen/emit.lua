@@ -10,6 +10,7 @@ local cpu = require "cpu"
 local isas = require "isa"
 local mla = require "mla"
 local plan = require "plan"
+local relative = require "relative"
 local render = require "render"
 local rope = require "rope"
 local series = require "series"
@@ -149,6 +150,8 @@ local function kernel_text(shape, env, isa)
     -- scores come in units of log2, or as the soft cap takes them
     own.query_scale = shape.scale * LOG2_E * (shape.softcap and 2 / shape.softcap or 1)
     own.alibi_slopes = shape.alibi and alibi_slopes(shape)
+    own.buckets = shape.relative_bias and relative.buckets(shape.relative_bias)
+    own.bucket_side = shape.relative_bias and relative.side(shape.relative_bias)
     own.rope = shape.rope and rope.constants(shape)
     local words, written = isas.vocabulary(isa, id, plan.KEY_TILE)
     setmetatable(own, {
@@ -301,7 +304,7 @@ local function mark(kind, shape)
         facts[#facts + 1] = more and spec.literal(more) or nil
     end
     for _, extra in ipairs(kind ~= "cache" and arguments.packed(shape) or {}) do
-        facts[#facts + 1] = spec.literal(extra.name)
+        facts[#facts + 1] = spec.literal { extra.name, extra.floats }
     end
     return attnc.sha256(table.concat(facts, " ")):sub(1, 16)
 end

@@ -319,6 +319,12 @@ function plan.make(shape, isa)
     p.scratch.decay = p.scratch.m + line(largest)
     p.scratch.s = p.scratch.decay + line(largest)
     p.scratch.floats = p.scratch.s + largest * plan.SCORE_STRIDE
+    if shape.relative_bias then
+        -- for each head of a group, the biases of a block's keys as all rows of it see them
+        p.relative_line = line(plan.BLOCK + (largest + layout.group - 1) // layout.group)
+        p.scratch.relative = p.scratch.floats
+        p.scratch.floats = p.scratch.relative + layout.group * p.relative_line
+    end
     if shape.mask then
         -- which keys of a block each row sees, a bit each; whether the mask hides some of them;
         -- whether the row saw any
@@ -340,7 +346,8 @@ end
 
 --- Whether scores have biases, which make weights of every size.
 function plan.biased(shape)
-    return shape.alibi ~= nil or shape.mask ~= nil and shape.mask.type == "bias"
+    return shape.alibi ~= nil or shape.relative_bias ~= nil
+        or shape.mask ~= nil and shape.mask.type == "bias"
 end
 
 -- What a layer has among its weights besides: behind the `floats` of w, each at its own name.
@@ -422,7 +429,8 @@ function plan.features(shape)
     if shape.softcap then
         text = ("%s, soft cap %.9g"):format(text, shape.softcap)
     end
-    text = text .. (shape.alibi and ", ALiBi" or "") .. (shape.sinks and ", sinks" or "")
+    text = text .. (shape.alibi and ", ALiBi" or "")
+        .. (shape.relative_bias and ", relative biases" or "") .. (shape.sinks and ", sinks" or "")
         .. (shape.lse and ", log-sum-exp" or "")
     if shape.mask then
         text = text .. (shape.mask.type == "bool" and ", masks given"

@@ -112,6 +112,15 @@ spec.fields = {
     field("boolean", "lse", "false",
         "attention gives each row's log-sum-exp too, and partial results can be merged",
         "logsumexp return_lse softmax_lse"),
+    group("relative_bias", "none", "learned biases, one for each bucket of distances and head (T5)",
+        "relative_attention_bias", {
+        ranged("integer", "buckets", 2, 4096, "32", "how many",
+            "relative_attention_num_buckets num_buckets"),
+        ranged("integer", "max_distance", 2, 65536, "128",
+            "from it on all distances are one bucket", "relative_attention_max_distance"),
+        field("boolean", "bidirectional", "not causal",
+            "half of the buckets are for keys to the right, which else have that of distance 0"),
+    }),
     optional("alibi", "false", "biases slope * (j - i) by the paper's slopes", "", {
         ranged("number", "bias_max", 1e-3, 1e3, "8",
             "n heads have slopes 2^(-bias_max / n) and on"),
@@ -235,7 +244,6 @@ spec.fields = {
         ranged("integer", "project_rows", 1, 16, "by plan", "rows of a projection tile"),
     }),
     field("unroll", "unroll", '"full"', "steps of head_dim in one loop body"),
-    unbuilt("relative_bias", nil, "biases by buckets of distance, learned"),
     unbuilt("clip_qkv", nil, "q, k and v clamped to -c and c"),
     unbuilt("types", nil, "storage of cache and weights", "dtype kv_dtype cache_type"),
     unbuilt("numerics", "exact", "narrow dot products"),
@@ -701,6 +709,26 @@ local function complete(given, source)
         bias_max = shape.alibi.bias_max or 8.0,
         scale = shape.alibi.scale or 1.0,
     } or nil
+    local relative = shape.relative_bias
+    if relative then
+        relative.buckets = relative.buckets or 32
+        relative.max_distance = relative.max_distance or 128
+        if relative.bidirectional == nil then
+            relative.bidirectional = not shape.causal
+        end
+        local side = relative.bidirectional and relative.buckets // 2 or relative.buckets
+        if relative.bidirectional and relative.buckets % 2 ~= 0 then
+            refuse(source, "relative_bias.buckets", relative.buckets,
+                "odd; of both directions' buckets each has half")
+        elseif side < 2 then
+            refuse(source, "relative_bias.buckets", relative.buckets,
+                "too few; a direction needs two at least")
+        elseif relative.max_distance <= side // 2 then
+            refuse(source, "relative_bias.max_distance", relative.max_distance,
+                ("not beyond the first %d distances, which have buckets of their own"):format(
+                    side // 2))
+        end
+    end
     local mask = shape.mask
     if mask and not mask.type then
         refuse(source, "mask.type", nil, 'missing; it takes "none", "bool" or "bias"')
@@ -754,7 +782,8 @@ local function complete(given, source)
         elseif given.seq then
             wrong("seq", "queries of cross attention come in any number; give max_seq")
         end
-        for _, name in ipairs { "causal", "window", "window_right", "alibi", "rope", "mla" } do
+        for _, name in ipairs { "causal", "window", "window_right", "alibi", "relative_bias",
+            "rope", "mla" } do
             if shape[name] and shape[name] ~= 0 then
                 wrong(name, "cross attention knows no positions of its two sequences to each other")
             end
@@ -812,7 +841,9 @@ local function complete(given, source)
         }
     end
 
-    if shape.mla and shape.mask then
+    if shape.mla and relative then
+        wrong("relative_bias", "not supported with mla yet; leave it out")
+    elseif shape.mla and shape.mask then
         wrong("mask", "not supported with mla yet; leave it out")
     elseif shape.mla and shape.key_range then
         wrong("key_range", "not supported with mla yet; leave it out")
@@ -994,6 +1025,7 @@ function spec.canonical(shape)
         sinks = shape.sinks or nil,
         lse = shape.lse or nil,
         alibi = shape.alibi,
+        relative_bias = shape.relative_bias,
         mask = shape.mask and (shape.mask.heads and shape.mask or shape.mask.type),
         rope = shape.rope,
         cross = shape.cross and { max_seq = shape.cross.max_seq,

@@ -262,7 +262,7 @@ static double exponential(double x)
     return sum + 1.0;
 }
 
-$ if shape.rope or shape.lse then
+$ if shape.rope or shape.lse or shape.relative_bias then
 /* Natural logarithm by Newton's method. */
 static double logarithm(double x)
 {
@@ -369,8 +369,29 @@ static double slope_of(size_t head)
     return ${NAME}_ALIBI_SCALE * exponential(-0.69314718055994530942 * ${NAME}_ALIBI_BIAS_MAX * share);
 }
 $ end
-$ local place_parameter = shape.alibi and "double position, " or ""
-$ local head_parameter = (masked and "size_t row, " or "") .. ((shape.alibi or shape.sinks or masked) and "size_t head, " or "")
+$ if shape.relative_bias then
+
+static float relative_bias[${NAME}_RELATIVE_BUCKETS * HEADS];
+
+/* T5's bucket of a key so far to the right of the query */
+static size_t bucket_of(double after)
+{
+    const size_t side = ${NAME}_RELATIVE_BUCKETS / (${NAME}_RELATIVE_BIDIRECTIONAL ? 2 : 1), exact = side / 2;
+    const double d = after < 0.0 ? -after : ${NAME}_RELATIVE_BIDIRECTIONAL ? after : 0.0, e = (double)exact;
+    const size_t own = ${NAME}_RELATIVE_BIDIRECTIONAL && after > 0.0 ? side : 0;
+    size_t bucket = (size_t)d;
+    if (d >= e && d < ${NAME}_RELATIVE_MAX_DISTANCE)
+        bucket = exact + (size_t)(logarithm(d / e) / logarithm(${NAME}_RELATIVE_MAX_DISTANCE / e) *
+                                      (double)(side - exact) + 1e-9);
+    else if (d >= e)
+        bucket = side - 1;
+    return own + MIN(bucket, side - 1);
+}
+$ end
+$ local placed = shape.alibi or shape.relative_bias
+$ local place_parameter = placed and "double position, " or ""
+$ local per_head = placed or shape.sinks or masked
+$ local head_parameter = (masked and "size_t row, " or "") .. (per_head and "size_t head, " or "")
 
 $ local function reference_of(of, P)
 /* One query head over the keys first .. end - 1; weights[end] and variances[end] are room. */
@@ -409,6 +430,13 @@ $ if shape.alibi then
             const double bias = slope_of(head) * ((double)j - position);
             sum += bias;
             variance += sum * sum + (2.0 + apart) * bias * bias;
+        }
+$ end
+$ if shape.relative_bias then
+        {
+            const double own = (double)relative_bias[bucket_of((double)j - position) * HEADS + head];
+            sum += own;
+            variance += sum * sum + (2.0 + apart) * own * own;
         }
 $ end
 $ if biased then
@@ -512,7 +540,7 @@ $ end
     double *weights = (double *)allocate(2 * n_kv * sizeof(double));
     size_t h;
     for (h = 0; h < HEADS; h++)
-        reference_${of}head(${shape.alibi and "(double)(n_kv + i) - (double)n_q, " or ""}${masked and "i, " or ""}${(shape.alibi or shape.sinks or masked) and "h, " or ""}q + i * ${P}Q_ROW + h * ${P}HEAD_DIM, k, v, first, end, h * ${P}KV_HEADS / HEADS, weights,
+        reference_${of}head(${placed and "(double)(n_kv + i) - (double)n_q, " or ""}${masked and "i, " or ""}${per_head and "h, " or ""}q + i * ${P}Q_ROW + h * ${P}HEAD_DIM, k, v, first, end, h * ${P}KV_HEADS / HEADS, weights,
                        weights + n_kv, ${shape.lse and "log_sums + h, " or ""}out + h * ${P}V_HEAD_DIM);
     free(weights);
 }
@@ -1707,6 +1735,10 @@ $ end
 $ if shape.sinks then
     random_state = 20;
     fill(sinks, HEADS, 4.0f);
+$ end
+$ if shape.relative_bias then
+    random_state = 23;
+    fill(relative_bias, ${NAME}_RELATIVE_BUCKETS * HEADS, 2.0f);
 $ end
 $ if masked then
     if (${biased and "bias" or "mask"} == NULL)

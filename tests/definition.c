@@ -93,7 +93,7 @@ static void attend_row(const struct kernel *kernel, const struct extras *extras,
                        const float *q, const float *k, size_t k_step, const float *v, size_t v_step,
                        const struct view *view, float *out, float *lse) {
     const size_t dim = kernel->head_dim, v_dim = kernel->v_head_dim;
-    const bool fused = is_fused(kernel), biased = kernel->alibi || kernel->mask_bias;
+    const bool fused = is_fused(kernel), biased = is_biased(kernel);
     const double unit = kernel->softcap > 0 ? 2 / kernel->softcap : 1;
     const float factor = (float)(kernel->scale * LOG2_E * unit);
     float scaled[1024], s[BLOCK], m = -FLT_MAX, l[LANES] = {0};
@@ -121,6 +121,12 @@ static void attend_row(const struct kernel *kernel, const struct extras *extras,
             if (kernel->alibi)
                 s[j] = multiply_add(fused, slope, (float)((ptrdiff_t)(block + j) - view->position),
                                     s[j]);
+            if (kernel->relative_buckets) {
+                const size_t bucket =
+                    reference_bucket(kernel, (ptrdiff_t)(block + j) - view->position);
+                s[j] = multiply_add(fused, extras->relative_bias[bucket * kernel->heads + head],
+                                    (float)LOG2_E, s[j]);
+            }
             if (view->bias)
                 s[j] = multiply_add(fused, view->bias[head * view->bias_head_stride + block + j],
                                     (float)LOG2_E, s[j]);
@@ -178,7 +184,8 @@ void definition_merge(const struct kernel *kernel, float *out, float *lse, const
         }
         const bool swapped = b > a;
         const float most = swapped ? b : a, below = (swapped ? a : b) - most;
-        const float e = exp2_defined(fused, kernel->alibi, below * (float)LOG2_E), sum = 1.0F + e;
+        const float e = exp2_defined(fused, is_biased(kernel), below * (float)LOG2_E),
+                    sum = 1.0F + e;
         const float more = 1.0F / sum, less = e / sum;
         for (size_t d = 0; d < dim; d++) {
             const float greater = swapped ? other[d] : out[d];

@@ -24,7 +24,7 @@ struct pool {
                 size_t count);
 };
 
-enum { ARRAYS = 14 };
+enum { ARRAYS = 15 };
 /* What the kernel lacks is NULL. With mla: wq q_proj or q_b_proj, wk kv_a_proj_with_mqa, wv
  * kv_b_proj, wo o_proj, wq_a q_a_proj; bq and bk the biases of q_a_proj and kv_a_proj_with_mqa;
  * q_norm and k_norm the layernorms of the latents. */
@@ -33,6 +33,7 @@ struct weights {
         *k_norm_bias;
     const float *sinks; /* [heads] */
     const float *wq_a;
+    const float *relative_bias; /* [buckets][heads] */
 };
 
 /* What a block has besides: field for field what each header declares behind the `attention` of
@@ -47,8 +48,9 @@ struct block_weights { /* what the kernel lacks is NULL */
 /* What the calls of some kernels take besides, by the names of gen/arguments.lua; a layer takes
  * less, having some of it among its weights. */
 struct extras {
-    const float *sinks;        /* [heads] */
-    const unsigned char *mask; /* [n_q][mask_stride], or NULL */
+    const float *sinks;         /* [heads] */
+    const float *relative_bias; /* [buckets][heads] */
+    const unsigned char *mask;  /* [n_q][mask_stride], or NULL */
     size_t mask_stride;
     const float *bias; /* [n_q][bias_stride], or so for each head, or NULL */
     size_t bias_stride, bias_head_stride;
@@ -106,9 +108,11 @@ struct kernel {
     const struct scaling *scaling;                                  /* NULL: none */
     const struct qk_norm *qk_norm;                                  /* NULL: none */
     bool key_range;                                                 /* calls take one */
-    bool masked, mask_bias, mask_heads; /* takes a mask; biases; of each head */
-    const struct block *block;          /* NULL: none */
-    const struct mla *mla;              /* NULL: none */
+    bool masked, mask_bias, mask_heads;             /* takes a mask; biases; of each head */
+    const struct block *block;                      /* NULL: none */
+    const struct mla *mla;                          /* NULL: none */
+    size_t relative_buckets, relative_max_distance; /* of relative biases; 0: none */
+    bool relative_bidirectional;
     bool exact, causal, sinks, lse, alibi, has_layer, qkv_bias, o_bias, weights_in_out,
         rope_interleaved;
     size_t align, cache_bytes, weights_bytes, max_threads, parameters, kv_bytes_per_token;
@@ -154,6 +158,9 @@ struct view {
 
 /* Whether the instruction set in use multiplies and adds in one rounding. */
 bool is_fused(const struct kernel *kernel);
+
+/* Whether scores have biases, which make weights of every size. */
+bool is_biased(const struct kernel *kernel);
 
 /* The registry, written by the makefile from its list of specs. */
 extern const struct kernel *const kernels[];

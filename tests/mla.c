@@ -33,7 +33,8 @@ void mla_weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAY
         {0, 1},
         {0, 1},
         {kernel->sinks ? kernel->heads : 0, 1},
-        {mla->q_rank * inputs, inputs}};
+        {mla->q_rank * inputs, inputs},
+        {0, 1}};
     memcpy(sizes, all, sizeof all);
 }
 

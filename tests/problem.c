@@ -180,8 +180,15 @@ static void add_mask(struct extras *extras, const struct kernel *kernel, size_t 
     }
 }
 
+/* Relative biases as the kernel takes them; NULL where it has none. */
+static float *random_biases(const struct kernel *kernel) {
+    const size_t size = kernel->relative_buckets * kernel->heads;
+    return size ? filled(size, 37, 2) : NULL;
+}
+
 struct extras open_extras(const struct kernel *kernel) {
-    return (struct extras){.sinks = random_sinks(kernel), .end_key = SIZE_MAX};
+    return (struct extras){
+        .sinks = random_sinks(kernel), .relative_bias = random_biases(kernel), .end_key = SIZE_MAX};
 }
 
 /* All rows but the first lack the last keys, all the first ones; short ones lack none. */
@@ -261,7 +268,8 @@ void weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAYS]) 
                                            {norm_bias ? q_norm : 0, 3},
                                            {norm_bias ? k_norm : 0, 3},
                                            {kernel->sinks ? kernel->heads : 0, 1},
-                                           {0, 1}};
+                                           {0, 1},
+                                           {kernel->relative_buckets * kernel->heads, 1}};
     if (kernel->mla)
         mla_weight_sizes(kernel, sizes);
     else
@@ -313,6 +321,7 @@ struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,
     made.weights = *weights;
     made.extras = open_extras(kernel);
     made.extras.sinks = weights->sinks;
+    made.extras.relative_bias = weights->relative_bias;
     if (kernel->masked)
         add_mask(&made.extras, kernel, n, rows);
     if (kernel->key_range)
@@ -695,7 +704,8 @@ bool is_ring(const struct kernel *kernel) {
 }
 
 bool knows_positions(const struct kernel *kernel) {
-    return kernel->causal || kernel->window || kernel->window_right || kernel->alibi;
+    return kernel->causal || kernel->window || kernel->window_right || kernel->alibi ||
+           kernel->relative_buckets;
 }
 
 /* What each of the checked rows sees, of the keys that are there once its chunk is. */

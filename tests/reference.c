@@ -74,6 +74,20 @@ double reference_slope(const struct kernel *kernel, size_t head) {
     return kernel->alibi_scale * exp2(-kernel->alibi_bias_max * exponent);
 }
 
+size_t reference_bucket(const struct kernel *kernel, ptrdiff_t after) {
+    const bool both = kernel->relative_bidirectional;
+    const size_t side = both ? kernel->relative_buckets / 2 : kernel->relative_buckets;
+    const size_t exact = side / 2, own = both && after > 0 ? side : 0;
+    const size_t distance = after < 0 ? (size_t)-after : both ? (size_t)after : 0;
+    if (distance < exact)
+        return own + distance;
+    /* whole where the distance is: the logarithms of powers of two are apart by roundings */
+    const double share = log((double)distance / (double)exact) /
+                         log((double)kernel->relative_max_distance / (double)exact);
+    const size_t bucket = exact + (size_t)(share * (double)(side - exact) + 1e-9);
+    return own + (bucket < side ? bucket : side - 1);
+}
+
 /* c * log2 e * tanh(s / c) of z = 2 * log2 e * s / c: constants round, then some six steps that
  * keep the relative error. Errors of z pass as far as the curve is steep. */
 static struct bounded capped(const struct kernel *kernel, struct bounded z) {
@@ -98,7 +112,7 @@ bool view_sees_any(const struct view *view, size_t head) {
 /* The weights of one row before the division, the largest 1, from its scores p[first .. end - 1];
  * the greatest of these. A hidden key's is -infinity; its weight is 0. */
 static double soften(const struct kernel *kernel, struct bounded *p, size_t first, size_t end) {
-    const double least = kernel->alibi || kernel->mask_bias ? TINY_P_BIASED : TINY_P;
+    const double least = is_biased(kernel) ? TINY_P_BIASED : TINY_P;
     double most = -DBL_MAX;
     for (size_t j = first; j < end; j++)
         most = fmax(most, p[j].value);
@@ -165,6 +179,12 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
                 const double distance = (double)((ptrdiff_t)j - view->position);
                 chain(product, &p[j], (struct bounded){slope, square(U * slope)},
                       (struct bounded){distance, 0});
+            }
+            if (kernel->relative_buckets) {
+                const size_t bucket = reference_bucket(kernel, (ptrdiff_t)j - view->position);
+                const double bias = (double)extras->relative_bias[bucket * heads + head];
+                chain(product, &p[j], (struct bounded){bias, 0},
+                      (struct bounded){LOG2_E, square(U * LOG2_E)});
             }
             if (view->bias) {
                 const double bias = (double)view->bias[head * view->bias_head_stride + j];

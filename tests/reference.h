@@ -29,6 +29,9 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
                          const struct extras *extras, const struct view *views, struct bounded *out,
                          struct bounded *lse);
 
+/* The bucket of T5's relative biases for a key at so many positions after the query. */
+size_t reference_bucket(const struct kernel *kernel, ptrdiff_t after);
+
 /* The slope of ALiBi of a head: by the paper for a power of two of heads, and for the others every
  * second one of twice as many. */
 double reference_slope(const struct kernel *kernel, size_t head);

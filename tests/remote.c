@@ -294,7 +294,7 @@ static size_t cache_scratch_bytes(size_t threads) {
 }
 
 /* The numbers that stand for `extras`, as the runner's get_extras takes them. */
-enum { EXTRAS = 9 };
+enum { EXTRAS = 10 };
 static void name_extras(const struct extras *extras, size_t queries, size_t keys,
                         uint64_t numbers[EXTRAS]) {
     const size_t most = described.capacity, heads = described.mask_heads ? described.heads : 1;
@@ -303,15 +303,18 @@ static void name_extras(const struct extras *extras, size_t queries, size_t keys
                                            : most - 1; /* the last row */
     const size_t width = keys < most ? keys : most;
     const size_t biases = (heads - 1) * extras->bias_head_stride + before * extras->bias_stride;
-    numbers[0] = pointer(FLOATS, extras->sinks, described.heads * sizeof(float), true);
-    numbers[1] = pointer(BYTES, extras->mask, before * extras->mask_stride + width, true);
-    numbers[2] = extras->mask_stride;
-    numbers[3] = pointer(FLOATS, extras->bias, (biases + width) * sizeof(float), true);
-    numbers[4] = extras->bias_stride;
-    numbers[5] = extras->bias_head_stride;
-    numbers[6] = extras->first_key;
-    numbers[7] = extras->end_key;
-    numbers[8] = rows(extras->lse, queries, described.heads, false);
+    size_t next = 0;
+    numbers[next++] = pointer(FLOATS, extras->sinks, described.heads * sizeof(float), true);
+    numbers[next++] = pointer(FLOATS, extras->relative_bias,
+                              described.relative_buckets * described.heads * sizeof(float), true);
+    numbers[next++] = pointer(BYTES, extras->mask, before * extras->mask_stride + width, true);
+    numbers[next++] = extras->mask_stride;
+    numbers[next++] = pointer(FLOATS, extras->bias, (biases + width) * sizeof(float), true);
+    numbers[next++] = extras->bias_stride;
+    numbers[next++] = extras->bias_head_stride;
+    numbers[next++] = extras->first_key;
+    numbers[next++] = extras->end_key;
+    numbers[next++] = rows(extras->lse, queries, described.heads, false);
 }
 
 static void put_numbers(const uint64_t *numbers, size_t count) {
@@ -549,20 +552,30 @@ static void get_description(void) {
     described.softcap = get_real(from);
     described.alibi_bias_max = get_real(from);
     described.alibi_scale = get_real(from);
-    size_t *const sizes[] = {
-        &described.d_model,      &described.heads,           &described.kv_heads,
-        &described.head_dim,     &described.v_head_dim,      &described.capacity,
-        &described.rotary_dim,   &described.window,          &described.window_right,
-        &described.source_width, &described.cache_positions, &described.chunk};
+    size_t *const sizes[] = {&described.d_model,          &described.heads,
+                             &described.kv_heads,         &described.head_dim,
+                             &described.v_head_dim,       &described.capacity,
+                             &described.rotary_dim,       &described.window,
+                             &described.window_right,     &described.source_width,
+                             &described.cache_positions,  &described.chunk,
+                             &described.relative_buckets, &described.relative_max_distance};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         *sizes[i] = get_number(from);
-    bool *const flags[] = {&described.key_range,      &described.masked,
-                           &described.mask_bias,      &described.mask_heads,
-                           &described.exact,          &described.causal,
-                           &described.sinks,          &described.lse,
-                           &described.alibi,          &described.has_layer,
-                           &described.qkv_bias,       &described.o_bias,
-                           &described.weights_in_out, &described.rope_interleaved};
+    bool *const flags[] = {&described.relative_bidirectional,
+                           &described.key_range,
+                           &described.masked,
+                           &described.mask_bias,
+                           &described.mask_heads,
+                           &described.exact,
+                           &described.causal,
+                           &described.sinks,
+                           &described.lse,
+                           &described.alibi,
+                           &described.has_layer,
+                           &described.qkv_bias,
+                           &described.o_bias,
+                           &described.weights_in_out,
+                           &described.rope_interleaved};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         *flags[i] = get_number(from) != 0;
     size_t *const costs[] = {&described.align,         &described.cache_bytes,

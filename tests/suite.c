@@ -27,6 +27,10 @@ static bool listed(const char *list, const char *word) {
 
 bool is_fused(const struct kernel *kernel) { return !listed(kernel->unfused, kernel->isa()); }
 
+bool is_biased(const struct kernel *kernel) {
+    return kernel->alibi || kernel->relative_buckets || kernel->mask_bias;
+}
+
 bool isa_id(const struct kernel *kernel, size_t index, char id[ID_SIZE]) {
     const char *from = kernel->isas;
     for (; index && from; index--)
@@ -65,7 +69,8 @@ bool switches(const struct kernel *kernel) { return kernel->cache_reset_long != 
 
 /* key_in_cache of problem.h can look at them. */
 static bool shows_keys(const struct kernel *kernel) {
-    return !kernel->source_width && kernel->softcap == 0 && !kernel->alibi && kernel->window != 1;
+    return !kernel->source_width && kernel->softcap == 0 && !kernel->alibi &&
+           !kernel->relative_buckets && kernel->window != 1;
 }
 bool shows_turned_keys(const struct kernel *kernel) {
     return has_bare_rope(kernel) && shows_keys(kernel);

@@ -85,6 +85,11 @@ static bool cap_off(struct fault *fault) {
     return fault->kernel.softcap > 0 && fault->problem.n > 1;
 }
 
+static bool no_relative_bias(struct fault *fault) {
+    fault->kernel.relative_buckets = 0;
+    return fault->problem.kernel->relative_buckets != 0;
+}
+
 static bool no_sink(struct fault *fault) {
     fault->kernel.sinks = false;
     return fault->problem.extras.sinks != NULL;
@@ -186,6 +191,7 @@ EACH(kernel, checker, attention_faults, NULL) {
                   {"a window of one key less", window_too_narrow},
                   {"twice the soft cap", cap_off},
                   {"no sinks", no_sink},
+                  {"no relative biases", no_relative_bias},
                   {"slopes of ALiBi off by 1 %", other_slopes},
                   {"no mask, no range of keys", no_mask},
                   {"heads in turn", heads_in_turn},

@@ -189,6 +189,10 @@ EACH(target, contract, null_pointers, NULL) {
     BAD(ATTENTION, ERROR_NULL, k, NULL);
     if (!scene.kernel->mla)
         BAD(ATTENTION, ERROR_NULL, v, NULL);
+    if (scene.kernel->relative_buckets) {
+        BAD(ATTENTION, ERROR_NULL, extras.relative_bias, NULL);
+        BAD(CACHE_ATTENTION, ERROR_NULL, extras.relative_bias, NULL);
+    }
     if (scene.kernel->sinks) {
         BAD(ATTENTION, ERROR_NULL, extras.sinks, NULL);
         BAD(CACHE_ATTENTION, ERROR_NULL, extras.sinks, NULL);

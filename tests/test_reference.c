@@ -56,6 +56,28 @@ Test(reference, alibi_slopes) {
     }
 }
 
+/* Buckets of T5's relative attention, 32 of them up to a distance of 128. */
+Test(reference, relative_buckets) {
+    static const struct {
+        bool bidirectional;
+        ptrdiff_t after; /* key - query */
+        size_t bucket;
+    } known[] = {
+        {true, 0, 0},     {true, -1, 1},    {true, 1, 17},    {true, -7, 7},     {true, 7, 23},
+        {true, -8, 8},    {true, -11, 8},   {true, -12, 9},   {true, -15, 9},    {true, -16, 10},
+        {true, 22, 26},   {true, 23, 27},   {true, -32, 12},  {true, -45, 12},   {true, -46, 13},
+        {true, -63, 13},  {true, -64, 14},  {true, -90, 14},  {true, -91, 15},   {true, -128, 15},
+        {true, 5000, 31}, {false, 0, 0},    {false, 3, 0},    {false, -15, 15},  {false, -16, 16},
+        {false, -18, 16}, {false, -19, 17}, {false, -64, 26}, {false, -127, 31}, {false, -128, 31}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const struct kernel kernel = {.relative_buckets = 32,
+                                      .relative_max_distance = 128,
+                                      .relative_bidirectional = known[i].bidirectional};
+        cr_assert_eq(reference_bucket(&kernel, known[i].after), known[i].bucket, "key %td %s",
+                     known[i].after, known[i].bidirectional ? "of two directions" : "of one");
+    }
+}
+
 /* The layer, or the block, at the edges within the budget. */
 static void near_reference(const struct kernel *kernel, bool whole) {
     struct budget budget = FULL;

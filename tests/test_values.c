@@ -394,7 +394,9 @@ EACH(target, values, no_keys, NULL) {
 
 /* ---- properties ---- */
 
-static bool weighs_alike(const struct kernel *kernel) { return !kernel->alibi && !kernel->sinks; }
+static bool weighs_alike(const struct kernel *kernel) {
+    return !kernel->alibi && !kernel->relative_buckets && !kernel->sinks;
+}
 
 /* Equal scores weigh all keys alike: each channel is the mean of v. */
 EACH(target, values, equal_scores, weighs_alike) {
@@ -453,7 +455,8 @@ static bool same_softmax(const struct kernel *a, const struct kernel *b) {
     return a->head_dim == b->head_dim && a->v_head_dim == b->v_head_dim && a->causal == b->causal &&
            a->window == b->window && a->window_right == b->window_right &&
            a->softcap == b->softcap && !a->sinks && !b->sinks && !a->alibi && !b->alibi &&
-           a->mask_bias == b->mask_bias && a->scale == b->scale;
+           !a->relative_buckets && !b->relative_buckets && a->mask_bias == b->mask_bias &&
+           a->scale == b->scale;
 }
 
 /* Attention of `kernel` computed by `other`, which has as many KV heads as heads: the heads

@@ -72,7 +72,7 @@ static bool same_heads(const struct kernel *kernel, const json_t *in) {
            kernel->softcap == json_number_value(json_object_get(in, "softcap")) &&
            kernel->alibi == json_boolean_value(json_object_get(in, "alibi")) &&
            kernel->sinks == (json_object_get(in, "sinks") != NULL) && !kernel->mask_bias &&
-           kernel->masked == (json_object_get(in, "mask") != NULL) &&
+           !kernel->relative_buckets && kernel->masked == (json_object_get(in, "mask") != NULL) &&
            fabs(kernel->scale - wanted) < 1e-15;
 }
 

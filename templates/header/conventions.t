@@ -47,6 +47,16 @@ $ elseif shape.mask then
  *   bias      plus bias[${shape.mask.heads and "h * bias_head_stride + " or ""}i * bias_stride + j], key j and query i of a call${shape.mask.heads and ", head h" or ""};
  *             -infinity hides the key, whatever else is visible; NULL adds none
 $ end
+$ if shape.relative_bias then
+$   local it = shape.relative_bias
+$   local side = it.bidirectional and it.buckets // 2 or it.buckets
+$   local exact = side // 2
+ *   relative  plus relative_bias[bucket][head]. With d = ${it.bidirectional and "|i - j|" or "i - j, 0 for keys to the right,"} the bucket is d if
+ *             d < ${exact}, else ${exact} + floor(${side - exact} ln(d / ${exact}) / ln(${it.max_distance} / ${exact})), at most ${side - 1}
+$   if it.bidirectional then
+ *             and, for keys to the right (j > i), ${side} more
+$   end
+$ end
 $ if shape.sinks then
  *   sinks     the softmax of head h has exp(sinks[h]) once more in its denominator, without a value; a
  *             sink is finite, or -infinity for none

@@ -44,6 +44,9 @@ $ end
 #define ${NAME}_ALIBI ${shape.alibi and 1 or 0}
 #define ${NAME}_ALIBI_BIAS_MAX ${float_text(shape.alibi and shape.alibi.bias_max or 0.0)}
 #define ${NAME}_ALIBI_SCALE ${float_text(shape.alibi and shape.alibi.scale or 0.0)}
+#define ${NAME}_RELATIVE_BUCKETS ${shape.relative_bias and shape.relative_bias.buckets or 0} /* of relative biases; 0: none */
+#define ${NAME}_RELATIVE_MAX_DISTANCE ${shape.relative_bias and shape.relative_bias.max_distance or 0}
+#define ${NAME}_RELATIVE_BIDIRECTIONAL ${shape.relative_bias and shape.relative_bias.bidirectional and 1 or 0}
 #define ${NAME}_KEY_RANGE ${shape.key_range and 1 or 0} /* calls take a range of keys */
 #define ${NAME}_MASK ${shape.mask and 1 or 0} /* calls take a mask or biases */
 #define ${NAME}_MASK_BIAS ${shape.mask and shape.mask.type == "bias" and 1 or 0} /* biases */

@@ -1,5 +1,6 @@
 $ -- Attention on given q, k and v: changed scores, tiles of scores, softmax, tiles of values, the
 $ -- attention of some rows, packing.
+$ local changes = shape.softcap or shape.alibi or shape.relative_bias -- each score
 $ if adjusts then
 
 /* Whose scores they are: those of rows from first_row on of a KV head, with the keys from `block` on. */
@@ -10,6 +11,10 @@ typedef struct ${id}_place {
 $   if masked then
     uint32_t *seen;  /* [rows][${WORDS}]: a bit for each key of the block that a row sees */
     uint32_t *hides; /* [rows]: whether the caller hides keys within the row's limits */
+$   end
+$   if shape.relative_bias then
+    float *line;    /* [${group} heads][${own.relative_line}]: the relative biases of the block's keys, one row's */
+    ptrdiff_t last; /* behind the other's: the first are those of the row at this position */
 $   end
 } ${id}_place;
 $   if masked then
@@ -170,6 +175,37 @@ static inline ${ID}_CODE uint32_t ${id}_some_see(const uint32_t *seen, int rows,
 }
 $   end
 
+$   if shape.relative_bias then
+$     local right = shape.relative_bias.bidirectional
+/* Writes the relative biases of the place's block for some rows: of a head at position p, those of
+ * the block's keys begin at line + (last - p). */
+static ${ID}_CODE void ${id}_relative(${id}_place *place, size_t rows)
+{
+    /* of the distances 0, 1, ... to the left${right and (", and, %d on, to the right"):format(bucket_side) or ""} */
+    static const ${bucket_side > 256 and "uint16_t" or "uint8_t"} buckets[] = {
+$     for i = 1, #buckets, 16 do
+        ${table.concat(buckets, ", ", i, math.min(i + 15, #buckets))},
+$     end
+    };
+    const size_t first = place->first_row / ${group}, last = (place->first_row + rows - 1) / ${group};
+    place->last = place->call->pos + (ptrdiff_t)last;
+    for (size_t head = 0; head < ${group}; head++) {
+        const float *const biases = place->call->relative_bias + place->kv_head * ${group} + head;
+        float *const line = place->line + head * ${own.relative_line};
+        for (size_t i = 0; i < ${BLOCK} + last - first; i++) {
+            const ptrdiff_t after = place->block + (ptrdiff_t)i - place->last; /* key - query */
+$     if right then
+            const ptrdiff_t apart = after < 0 ? -after : after;
+            const size_t bucket = buckets[apart < ${#buckets - 1} ? apart : ${#buckets - 1}] + (after > 0 ? ${bucket_side}u : 0u);
+$     else
+            const size_t bucket = buckets[after >= 0 ? 0 : after > -${#buckets - 1} ? -after : ${#buckets - 1}];
+$     end
+            line[i] = biases[bucket * ${shape.heads}];
+        }
+    }
+}
+
+$   end
 /* Changes the scores of one block before the softmax takes them, of the keys that each row sees:
 $   if shape.softcap then
  * soft cap${shape.alibi and ", then" or ""}
@@ -177,8 +213,11 @@ $   end
 $   if shape.alibi then
  * ALiBi: plus slope * (position of the key - position of the query)
 $   end
+$   if shape.relative_bias then
+ * ${(shape.softcap or shape.alibi) and "then " or ""}plus relative bias * log2 e
+$   end
 $   if biased then
- * ${(shape.softcap or shape.alibi) and "then " or ""}plus bias * log2 e
+ * ${changes and "then " or ""}plus bias * log2 e
 $   end
 $   if masked then
  * keys that are not seen: -infinity
@@ -194,7 +233,7 @@ $     for i = 1, #alibi_slopes, 4 do
 $     end
     };
     static const float lane[] = {${each(W, function(i) return float(i + 0.0) end)}};
-$   elseif not masked then
+$   elseif not masked and not shape.relative_bias then
     (void)place;
 $   end
     for (int r = 0; r < rows; r++, s += ${STRIDE}) {
@@ -205,7 +244,12 @@ $   if shape.alibi then
         const ${vec} slope = ${set1(("slopes[place->kv_head * %d + row %% %d]"):format(group, group))};
         ${vec} distance = ${add(set1("(float)before"), load("lane"))};
 $   end
-$   if shape.softcap or shape.alibi then
+$   if shape.relative_bias then
+        const size_t at = place->first_row + (size_t)r;
+        const float *const line = place->line + at % ${group} * ${own.relative_line} +
+            (place->last - place->call->pos - (ptrdiff_t)(at / ${group}));
+$   end
+$   if changes then
         for (; j < limit[r]; j += ${W}) {
             ${vec} x = ${load("s + j")};
 $   end
@@ -216,7 +260,10 @@ $   if shape.alibi then
             x = ${fma("slope", "distance", "x")};
             distance = ${add("distance", set1(float(W + 0.0)))};
 $   end
-$   if shape.softcap or shape.alibi then
+$   if shape.relative_bias then
+            x = ${fma(load("line + j"), set1(float(LOG2_E)), "x")};
+$   end
+$   if changes then
             ${store("s + j", "x")};
         }
 $   end
@@ -875,7 +922,7 @@ $ else
 $ end
     ptrdiff_t end = n_kv; /* keys that the last row sees */
 $ if adjusts then
-    ${id}_place place = {call, kv_head, first_row, 0${masked and (", (uint32_t *)(scratch + %d), (uint32_t *)(scratch + %d)"):format(own.scratch.seen, own.scratch.hides) or ""}};
+    ${id}_place place = {call, kv_head, first_row, 0${masked and (", (uint32_t *)(scratch + %d), (uint32_t *)(scratch + %d)"):format(own.scratch.seen, own.scratch.hides) or ""}${shape.relative_bias and (", scratch + %d, 0"):format(own.scratch.relative) or ""}};
 $ end
 $ if masked then
     uint32_t *const any = (uint32_t *)(scratch + ${own.scratch.any}); /* [rows]: whether they see a key */
@@ -979,6 +1026,9 @@ $ end
         }
 $ if adjusts then
         place.block = block;
+$ end
+$ if shape.relative_bias then
+        ${id}_relative(&place, rows);
 $ end
 $ local first_block = masked and "first" or windowed and "block == start" or "block == 0"
 $ if masked then

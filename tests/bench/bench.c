@@ -59,7 +59,9 @@ static float *filled(size_t count, float amplitude) {
 
 /* A sink for each head, where a kernel takes them. */
 static const float sinks[1024];
-static const struct extras extras = {.sinks = sinks, .end_key = SIZE_MAX};
+static float relative_bias[1 << 22]; /* zeros, as many as there may be */
+static const struct extras extras = {
+    .sinks = sinks, .relative_bias = relative_bias, .end_key = SIZE_MAX};
 
 /* ---- what is timed ---- */
 
@@ -645,6 +647,7 @@ static struct weights make_weights(const struct kernel *kernel) {
     if (kernel->o_bias)
         made.bo = filled(inputs, 1);
     made.sinks = sinks;
+    made.relative_bias = relative_bias;
     if (kernel->qk_norm) { /* as many as any norm has */
         made.q_norm = filled(q_width(kernel), 1);
         made.k_norm = filled(k_width(kernel), 1);

@@ -190,7 +190,9 @@ static bool count_calls(const struct kernel *kernel) {
         free(zero);
     }
     static const float sinks[1024];
-    const struct extras extras = {.sinks = sinks, .end_key = SIZE_MAX};
+    static float relative_bias[1 << 22];
+    const struct extras extras = {
+        .sinks = sinks, .relative_bias = relative_bias, .end_key = SIZE_MAX};
     fma_count = 0;
     int status = kernel->attention(q, k, v, all, all, &extras, out, scratch, NULL);
     good = compare(kernel, "attention", 0, all, status, attention_fmas(kernel, 0, all, all));

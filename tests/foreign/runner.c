@@ -248,6 +248,7 @@ static struct block_weights get_block_weights(void) {
 
 static void get_extras(struct extras *extras) {
     extras->sinks = get_pointer();
+    extras->relative_bias = get_pointer();
     extras->mask = get_pointer();
     extras->mask_stride = get_size();
     extras->bias = get_pointer();
@@ -405,22 +406,41 @@ static void answer_call(enum request request) {
 
 static void description(void) {
     const size_t numbers[] = {
-        kernel->d_model,         kernel->heads,
-        kernel->kv_heads,        kernel->head_dim,
-        kernel->v_head_dim,      kernel->capacity,
-        kernel->rotary_dim,      kernel->window,
-        kernel->window_right,    kernel->source_width,
-        kernel->cache_positions, kernel->chunk,
-        kernel->key_range,       kernel->masked,
-        kernel->mask_bias,       kernel->mask_heads,
-        kernel->exact,           kernel->causal,
-        kernel->sinks,           kernel->lse,
-        kernel->alibi,           kernel->has_layer,
-        kernel->qkv_bias,        kernel->o_bias,
-        kernel->weights_in_out,  kernel->rope_interleaved,
-        kernel->align,           kernel->cache_bytes,
-        kernel->weights_bytes,   kernel->max_threads,
-        kernel->parameters,      kernel->kv_bytes_per_token,
+        kernel->d_model,
+        kernel->heads,
+        kernel->kv_heads,
+        kernel->head_dim,
+        kernel->v_head_dim,
+        kernel->capacity,
+        kernel->rotary_dim,
+        kernel->window,
+        kernel->window_right,
+        kernel->source_width,
+        kernel->cache_positions,
+        kernel->chunk,
+        kernel->relative_buckets,
+        kernel->relative_max_distance,
+        kernel->relative_bidirectional,
+        kernel->key_range,
+        kernel->masked,
+        kernel->mask_bias,
+        kernel->mask_heads,
+        kernel->exact,
+        kernel->causal,
+        kernel->sinks,
+        kernel->lse,
+        kernel->alibi,
+        kernel->has_layer,
+        kernel->qkv_bias,
+        kernel->o_bias,
+        kernel->weights_in_out,
+        kernel->rope_interleaved,
+        kernel->align,
+        kernel->cache_bytes,
+        kernel->weights_bytes,
+        kernel->max_threads,
+        kernel->parameters,
+        kernel->kv_bytes_per_token,
     };
     put_text(stdout, kernel->name);
     put_text(stdout, kernel->isas);

@@ -147,6 +147,8 @@ local values = {
     ["block.parallel_norms"] = function(d, _, block)
         return block.place == "parallel" and d.whole(1, 2) or nil
     end,
+    ["relative_bias.buckets"] = function(d) return 2 * d.whole(2, 20) end,
+    ["relative_bias.max_distance"] = function(d) return d.whole(21, 300) end,
     ["block.eps"] = function(d) return d.pick { 1e-12, 1e-6, 1e-5, 1e-3, 0.25 } end,
     ["block.ffn"] = function(d) return d.near(WIDTHS, 1, 600) end,
     ["block.residual_multiplier"] = function(d) return d.size(0.05, 4) end,
@@ -249,6 +251,7 @@ local function is_narrow(it) return it.head_dim < 2 end
 local function has_latent(it) return it.mla end
 local function has_positions(it)
     return it.seq or it.causal or it.window or it.window_right or it.alibi or it.rope or it.mla
+        or it.relative_bias
 end
 local features = {
     { "causal" },
@@ -259,7 +262,8 @@ local features = {
     { "softcap" },
     { "sinks" },
     { "alibi" },
-    { "mla" },
+    { "relative_bias" },
+    { "mla", unless = function(it) return it.relative_bias end },
     { "mask", unless = has_latent },
     { "key_range", unless = has_latent },
     { "lse", unless = has_latent },
