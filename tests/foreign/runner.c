@@ -230,20 +230,19 @@ static const struct pool *get_pool(struct pool *pool) {
 
 /* ---- requests ---- */
 
+/* Both are so many pointers and nothing else. */
 static struct weights get_weights(void) {
-    const float *all[ARRAYS];
+    struct weights made;
     for (size_t i = 0; i < ARRAYS; i++)
-        all[i] = get_pointer();
-    return (struct weights){all[0], all[1], all[2], all[3],  all[4],  all[5],  all[6],
-                            all[7], all[8], all[9], all[10], all[11], all[12], all[13]};
+        ((const float **)&made)[i] = get_pointer();
+    return made;
 }
 
 static struct block_weights get_block_weights(void) {
-    const float *all[BLOCK_ARRAYS];
+    struct block_weights made;
     for (size_t i = 0; i < BLOCK_ARRAYS; i++)
-        all[i] = get_pointer();
-    return (struct block_weights){all[0], all[1], all[2], all[3],  all[4],  all[5],  all[6],
-                                  all[7], all[8], all[9], all[10], all[11], all[12], all[13]};
+        ((const float **)&made)[i] = get_pointer();
+    return made;
 }
 
 static void get_extras(struct extras *extras) {
