@@ -71,8 +71,8 @@ local function unbuilt(name, neutral, meaning, also)
 end
 
 local LENGTH = "seq or max_seq is required"
-local BY_FIELDS = '"block" if block is given, "layer" if d_model, rope, qk_norm, mla, a bias or '
-    .. 'weights_layout is'
+local BY_FIELDS = '"block" if block is given, "layer" if d_model, rope, qk_norm, mla, clip_qkv, '
+    .. 'a bias or weights_layout is'
 
 spec.fields = {
     field("name", "name", "required", "prefix of every symbol, macro and file",
@@ -121,6 +121,8 @@ spec.fields = {
         field("boolean", "bidirectional", "not causal",
             "half of the buckets are for keys to the right, which else have that of distance 0"),
     }),
+    ranged("number", "clip_qkv", 1e-30, 1e30, "none",
+        "projected q, k and v are clamped to -c .. c, before rope", "clip"),
     optional("alibi", "false", "biases slope * (j - i) by the paper's slopes", "", {
         ranged("number", "bias_max", 1e-3, 1e3, "8",
             "n heads have slopes 2^(-bias_max / n) and on"),
@@ -244,7 +246,6 @@ spec.fields = {
         ranged("integer", "project_rows", 1, 16, "by plan", "rows of a projection tile"),
     }),
     field("unroll", "unroll", '"full"', "steps of head_dim in one loop body"),
-    unbuilt("clip_qkv", nil, "q, k and v clamped to -c and c"),
     unbuilt("types", nil, "storage of cache and weights", "dtype kv_dtype cache_type"),
     unbuilt("numerics", "exact", "narrow dot products"),
 }
@@ -745,6 +746,7 @@ local function complete(given, source)
     shape.tile = shape.tile and next(shape.tile) and shape.tile
     if not shape.emit then
         local layer = given.d_model or given.rope or given.qk_norm or given.mla
+            or given.clip_qkv
             or given.qkv_bias ~= nil or given.o_bias ~= nil or given.weights_layout
             or given.cross and given.cross.d_model
         shape.emit = given.block and "block" or layer and "layer" or "attention"
@@ -841,6 +843,11 @@ local function complete(given, source)
         }
     end
 
+    if shape.clip_qkv and shape.emit == "attention" then
+        wrong("clip_qkv", "clamps what a layer projects; it needs emit = \"layer\" or \"block\"")
+    elseif shape.mla and shape.clip_qkv then
+        wrong("clip_qkv", "not supported with mla; leave it out")
+    end
     if shape.mla and relative then
         wrong("relative_bias", "not supported with mla yet; leave it out")
     elseif shape.mla and shape.mask then
@@ -1026,6 +1033,7 @@ function spec.canonical(shape)
         lse = shape.lse or nil,
         alibi = shape.alibi,
         relative_bias = shape.relative_bias,
+        clip_qkv = shape.clip_qkv,
         mask = shape.mask and (shape.mask.heads and shape.mask or shape.mask.type),
         rope = shape.rope,
         cross = shape.cross and { max_seq = shape.cross.max_seq,

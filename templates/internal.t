@@ -82,6 +82,9 @@ $   if shape.cross then
                            size_t count, float *y);
 $   end
 $ end
+$ if shape.clip_qkv then
+    void (*clip)(float *x, size_t count); /* clamps x to the limits of q, k and v */
+$ end
 $ if shape.qk_norm then
     /* Norms of x [n][heads or KV heads][head_dim] in place, by packed parameters. */
     void (*norm_q)(float *x, size_t n, const float *w);

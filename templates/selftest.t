@@ -1207,6 +1207,16 @@ static void reference_qk_norm(estimate *row, size_t heads, const float *w, const
     }
 }
 $ end
+$ if shape.clip_qkv then
+/* Clamps numbers; what the limits swallow of an error is not counted on. */
+static void reference_clip(estimate *x, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count; i++)
+        x[i].value = MAX(-(double)(float)${NAME}_CLIP_QKV, MIN(x[i].value, (double)(float)${NAME}_CLIP_QKV));
+}
+
+$ end
 $ -- What becomes of a row of q or k after its projection.
 $ local function prepare(which, heads)
 $   local x = ("%s + i * %s_ROW"):format(which, which:upper())
@@ -1215,6 +1225,9 @@ $   local function norm()
 $   end
 $   local after = shape.qk_norm and shape.qk_norm.order == "after_rope"
 $   if shape.qk_norm and not after then norm() end
+$   if shape.clip_qkv then
+        reference_clip(${x}, ${which:upper()}_ROW);
+$   end
 $   if shape.rope then
         reference_rope(${x}, ${heads}, i${rope_switches and ", n" or ""});
 $   end
@@ -1416,6 +1429,9 @@ $ if block and memory.block_offsets.attention_norm then
 $ end
         reference_project(${keys_from} + i * ${source_width}, ${source_width}, w->wk, w->bk, K_ROW, k + i * K_ROW);
         reference_project(${keys_from} + i * ${source_width}, ${source_width}, w->wv, w->bv, V_ROW, v + i * V_ROW);
+$ if shape.clip_qkv then
+        reference_clip(v + i * V_ROW, V_ROW);
+$ end
 $ prepare("k", "KV_HEADS")
     }
     for (i = 0; i < n; i += step) {

@@ -111,6 +111,7 @@ struct kernel {
     bool masked, mask_bias, mask_heads;             /* takes a mask; biases; of each head */
     const struct block *block;                      /* NULL: none */
     const struct mla *mla;                          /* NULL: none */
+    double clip_qkv;                                /* 0: none */
     size_t relative_buckets, relative_max_distance; /* of relative biases; 0: none */
     bool relative_bidirectional;
     bool exact, causal, sinks, lse, alibi, has_layer, qkv_bias, o_bias, weights_in_out,

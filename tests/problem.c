@@ -766,6 +766,7 @@ void attention_bits(const struct problem *problem, float *out) {
 #define PROJECT reference_project
 #define ROTATE reference_rope
 #define NORM reference_norm
+#define CLIP reference_clip
 #define ATTENTION(...) reference_attention(__VA_ARGS__, NULL)
 #include "layer.inc"
 
@@ -782,6 +783,12 @@ void layer_reference(const struct problem *problem, size_t chunk, struct bounded
 static void copy(const float *from, size_t count, float *to) {
     if (count)
         memcpy(to, from, count * sizeof *to);
+}
+
+static void clip(const struct kernel *kernel, float *x, size_t count) {
+    const float limit = (float)kernel->clip_qkv;
+    for (size_t i = 0; i < count && limit > 0; i++)
+        x[i] = x[i] < -limit ? -limit : x[i] > limit ? limit : x[i];
 }
 
 static void no_rope(const struct kernel *kernel, float *x, size_t heads, size_t pos,
@@ -802,6 +809,7 @@ static void no_rope(const struct kernel *kernel, float *x, size_t heads, size_t 
 #define PROJECT definition_project
 #define ROTATE no_rope
 #define NORM definition_norm
+#define CLIP clip
 #define ATTENTION definition_attention
 #include "layer.inc"
 

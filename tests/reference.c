@@ -74,6 +74,13 @@ double reference_slope(const struct kernel *kernel, size_t head) {
     return kernel->alibi_scale * exp2(-kernel->alibi_bias_max * exponent);
 }
 
+void reference_clip(const struct kernel *kernel, struct bounded *x, size_t count) {
+    const double limit = (double)(float)kernel->clip_qkv;
+    for (size_t i = 0; i < count && limit > 0; i++)
+        if (fabs(x[i].value) > limit) /* what the limits swallow of an error is not counted on */
+            x[i].value = copysign(limit, x[i].value);
+}
+
 size_t reference_bucket(const struct kernel *kernel, ptrdiff_t after) {
     const bool both = kernel->relative_bidirectional;
     const size_t side = both ? kernel->relative_buckets / 2 : kernel->relative_buckets;

@@ -29,6 +29,9 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
                          const struct extras *extras, const struct view *views, struct bounded *out,
                          struct bounded *lse);
 
+/* Clamps x to the kernel's limits of q, k and v, where it has some. */
+void reference_clip(const struct kernel *kernel, struct bounded *x, size_t count);
+
 /* The bucket of T5's relative biases for a key at so many positions after the query. */
 size_t reference_bucket(const struct kernel *kernel, ptrdiff_t after);
 

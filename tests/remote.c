@@ -552,6 +552,7 @@ static void get_description(void) {
     described.softcap = get_real(from);
     described.alibi_bias_max = get_real(from);
     described.alibi_scale = get_real(from);
+    described.clip_qkv = get_real(from);
     size_t *const sizes[] = {&described.d_model,          &described.heads,
                              &described.kv_heads,         &described.head_dim,
                              &described.v_head_dim,       &described.capacity,

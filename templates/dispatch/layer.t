@@ -138,8 +138,10 @@ static void ${name}_project_task(void *argument, size_t index)
     ${name}_project(job, index, job->kernels->${of_keys}, job->weights + ${w.wv}, ${layout.v_width}, job->v_rows);
     ${name}_project(job, index, job->kernels->project_out, job->weights + ${w.wo}, ${NAME}_D_MODEL, job->y);
 }
-$ local prepare = shape.qk_norm and "prepare" or "rotate" -- what becomes of projected q and k
-$ if shape.rope or shape.qk_norm then
+$ -- what becomes of projected q, k and v
+$ local prepares = shape.rope or shape.qk_norm or shape.clip_qkv
+$ local prepare = (shape.qk_norm or shape.clip_qkv) and "prepare" or "rotate"
+$ if prepares then
 $   local long = rope_switches and ", job->is_long" or ""
 $   local after = shape.qk_norm and shape.qk_norm.order == "after_rope"
 $   local function norm(which)
@@ -151,13 +153,17 @@ $     norm("q")
 $     norm("k")
 $   end
 
-/* Items: rows of the chunk. Queries and keys, whichever there are. */
+/* Items: rows of the chunk. Queries and keys${shape.clip_qkv and " and values" or ""}, whichever there are. */
 static void ${name}_${prepare}_task(void *argument, size_t index)
 {
     const ${name}_job *const job = (const ${name}_job *)argument;
     const size_t first = ${name}_share(job->n, index, job->threads);
     const size_t count = ${name}_share(job->n, index + 1, job->threads) - first;
 $   if shape.qk_norm and not after then norms() end
+$   for _, which in ipairs(shape.clip_qkv and { "q", "k", "v" } or {}) do
+    if (job->${which}_rows != NULL)
+        job->kernels->clip(job->${which}_rows + first * ${layout[which .. "_width"]}, count * ${layout[which .. "_width"]});
+$   end
 $   if shape.rope then
     if (job->q_rows != NULL)
         job->kernels->rotate(job->q_rows + first * ${layout.q_width}, count, ${NAME}_HEADS, job->pos + first${long});
@@ -187,7 +193,7 @@ $ end
         job->y = NULL;
         ${name}_run(pool, ${name}_project_task, job);
         job->pos = pos + first;
-$ if shape.rope or shape.qk_norm then
+$ if prepares then
         ${name}_run(pool, ${name}_${prepare}_task, job);
 $ end
         job->k = job->k_rows;
@@ -215,7 +221,7 @@ $ if block then
 $ end
             job->q_rows = job->rows;
             ${name}_run(pool, ${name}_project_task, job);
-$ if shape.rope or shape.qk_norm then
+$ if prepares then
             ${name}_run(pool, ${name}_${prepare}_task, job);
 $ end
         }

@@ -57,6 +57,9 @@ $   if it.bidirectional then
  *             and, for keys to the right (j > i), ${side} more
 $   end
 $ end
+$ if shape.clip_qkv then
+ *   clip      the layer clamps q, k and v to -${("%.9g"):format(shape.clip_qkv)} .. ${("%.9g"):format(shape.clip_qkv)} after their projections${norm and " and norms" or ""}${rope and ", before they turn" or ""}
+$ end
 $ if shape.sinks then
  *   sinks     the softmax of head h has exp(sinks[h]) once more in its denominator, without a value; a
  *             sink is finite, or -infinity for none

@@ -47,6 +47,7 @@ $ end
 #define ${NAME}_RELATIVE_BUCKETS ${shape.relative_bias and shape.relative_bias.buckets or 0} /* of relative biases; 0: none */
 #define ${NAME}_RELATIVE_MAX_DISTANCE ${shape.relative_bias and shape.relative_bias.max_distance or 0}
 #define ${NAME}_RELATIVE_BIDIRECTIONAL ${shape.relative_bias and shape.relative_bias.bidirectional and 1 or 0}
+#define ${NAME}_CLIP_QKV ${float_text(shape.clip_qkv or 0.0)} /* 0: none */
 #define ${NAME}_KEY_RANGE ${shape.key_range and 1 or 0} /* calls take a range of keys */
 #define ${NAME}_MASK ${shape.mask and 1 or 0} /* calls take a mask or biases */
 #define ${NAME}_MASK_BIAS ${shape.mask and shape.mask.type == "bias" and 1 or 0} /* biases */

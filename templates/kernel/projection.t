@@ -175,3 +175,18 @@ $     project("project_up", shape.d_model, block.bias, shape.d_model, nil, block
 $     project("project_down", block.ffn, block.bias, block.ffn)
 $   end
 $ end
+$ if shape.clip_qkv then
+$   local low, high = float(-shape.clip_qkv), float(shape.clip_qkv)
+
+/* Clamps x to ${low} .. ${high}. NaN stays. */
+static ${ID}_CODE void ${id}_clip(float *x, size_t count)
+{
+    size_t i = 0;
+    for (; i + ${W} <= count; i += ${W})
+        ${store("x + i", clamp(load("x + i"), low, high))};
+$   if W > 1 then
+    for (; i < count; i++)
+        x[i] = x[i] < ${low} ? ${low} : x[i] > ${high} ? ${high} : x[i];
+$   end
+}
+$ end

@@ -26,6 +26,9 @@ $   if shape.cross then
     ${id}_project_source,
 $   end
 $ end
+$ if shape.clip_qkv then
+    ${id}_clip,
+$ end
 $ if shape.qk_norm then
     ${id}_norm_q,
     ${id}_norm_k,

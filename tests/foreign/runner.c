@@ -449,6 +449,7 @@ static void description(void) {
     put_real(stdout, kernel->softcap);
     put_real(stdout, kernel->alibi_bias_max);
     put_real(stdout, kernel->alibi_scale);
+    put_real(stdout, kernel->clip_qkv);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         put_number(stdout, numbers[i]);
 }

@@ -147,6 +147,7 @@ local values = {
     ["block.parallel_norms"] = function(d, _, block)
         return block.place == "parallel" and d.whole(1, 2) or nil
     end,
+    ["clip_qkv"] = function(d) return d.size(0.05, 3) end,
     ["relative_bias.buckets"] = function(d) return 2 * d.whole(2, 20) end,
     ["relative_bias.max_distance"] = function(d) return d.whole(21, 300) end,
     ["block.eps"] = function(d) return d.pick { 1e-12, 1e-6, 1e-5, 1e-3, 0.25 } end,
@@ -168,8 +169,8 @@ local values = {
     ["tile.project_rows"] = function(d) return d.whole(1, 9) end,
     ["unroll"] = function(d) return d.near({ 1, 2, 3, 4, 5, 7, 8, 16 }, 1, 40) end,
     ["emit"] = function(d, it)
-        local layer = it.rope or it.qk_norm or it.mla or it.d_model or it.qkv_bias or it.o_bias
-            or it.weights_layout or it.cross and it.cross.d_model
+        local layer = it.rope or it.qk_norm or it.clip_qkv or it.mla or it.d_model
+            or it.qkv_bias or it.o_bias or it.weights_layout or it.cross and it.cross.d_model
         return it.block and "block" or layer and "layer" or d.pick { "attention", "layer" }
     end,
 }
@@ -270,6 +271,7 @@ local features = {
     { "rope", unless = is_narrow },
     { "cross", unless = has_positions },
     { "qk_norm", unless = has_latent },
+    { "clip_qkv", unless = has_latent },
     { "qkv_bias" },
     { "o_bias" },
     { "weights_layout" },

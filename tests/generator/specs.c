@@ -196,6 +196,7 @@ static const struct {
     {LATENT "t.rope = nil", "'rope'|missing|rope_dim"},
     {LATENT "t.rope.rotary_dim = 4", "'rope.rotary_dim' = 4|mla.rope_dim = 2"},
     {LATENT "t.rope.scaling = { type = 'proportional' }", "'rope.scaling.type'|whole head"},
+    {"t.clip_qkv = 1; t.emit = 'attention'", "'clip_qkv' = 1|projects"},
     {"t.relative_bias = { buckets = 7 }", "'relative_bias.buckets' = 7|odd"},
     {"t.relative_bias = { buckets = 2, bidirectional = true }", "'relative_bias.buckets' = 2|two"},
     {"t.relative_bias = { max_distance = 8 }", "'relative_bias.max_distance' = 8|own"},
