@@ -6,6 +6,7 @@
  *
  * Prints a line for each call that differs, and one for each instruction set; the exit status is 1
  * if a call differs. */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
