@@ -81,6 +81,7 @@ local function common_environment(shape)
         mla_products = shape.mla and mla.products(shape),
         mla_layer = shape.mla and plan.mla_layer(shape),
         version = attnc.version, isas = {}, rope_switches = rope.switches(shape),
+        bucket_side = shape.relative_bias and relative.side(shape.relative_bias),
         float = float, float_text = float_text, size = size, LOG2_E = LOG2_E,
         arguments = arguments, extras = arguments.of(shape), packed = arguments.packed(shape),
         layer_extras = arguments.of_layer(shape),
@@ -151,7 +152,6 @@ local function kernel_text(shape, env, isa)
     own.query_scale = shape.scale * LOG2_E * (shape.softcap and 2 / shape.softcap or 1)
     own.alibi_slopes = shape.alibi and alibi_slopes(shape)
     own.buckets = shape.relative_bias and relative.buckets(shape.relative_bias)
-    own.bucket_side = shape.relative_bias and relative.side(shape.relative_bias)
     own.rope = shape.rope and rope.constants(shape)
     local words, written = isas.vocabulary(isa, id, plan.KEY_TILE)
     setmetatable(own, {

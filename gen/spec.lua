@@ -15,6 +15,7 @@ local cpu = require "cpu"
 local isa = require "isa"
 local mla = require "mla"
 local plan = require "plan"
+local relative_rules = require "relative"
 local rope_rules = require "rope"
 
 local spec = {}
@@ -717,7 +718,7 @@ local function complete(given, source)
         if relative.bidirectional == nil then
             relative.bidirectional = not shape.causal
         end
-        local side = relative.bidirectional and relative.buckets // 2 or relative.buckets
+        local side = relative_rules.side(relative)
         if relative.bidirectional and relative.buckets % 2 ~= 0 then
             refuse(source, "relative_bias.buckets", relative.buckets,
                 "odd; of both directions' buckets each has half")

@@ -4,18 +4,17 @@ $ local source_width = NAME .. (shape.cross and "_SOURCE_D_MODEL" or "_D_MODEL")
 $ local w, rows, reach = memory.weight_offsets or mla_layer.weights, layout.layer_rows, layout.reach
 $ local block = shape.block
 $ local gated = block and block.gated
-$ -- What calls take besides: packed among the weights, and taken from there or from the call.
+$ -- What the calls on q, k and v take besides and a layer has among its weights: packed, taken from there.
 $ function pack_extras()
 $   for _, extra in ipairs(packed) do
     memset(packed + ${w[extra.name]}, 0, ${plan.ceil_to(extra.floats, plan.ALIGN // 4)} * sizeof(float));
     memcpy(packed + ${w[extra.name]}, source->${extra.name}, ${extra.floats} * sizeof(float));
 $   end
 $ end
-$ function take_packed_extras()
+$ function take_packed_extras(job)
 $   for _, extra in ipairs(packed) do
-    job.call.${extra.name} = job.weights + ${w[extra.name]};
+    ${job}call.${extra.name} = ${job}weights + ${w[extra.name]};
 $   end
-$   take_extras(layer_extras)
 $ end
 
 /* ---- layer ---- */
@@ -285,9 +284,7 @@ static int ${name}_layer_begin(${name}_job *job, const void *weights, const void
     job->rows = (float *)scratch;
     job->scratch = job->rows + ${NAME}_LAYER_BYTES / sizeof(float);
     job->call.kv_stride = ${NAME}_HEAD_FLOATS;
-$ for _, extra in ipairs(packed) do
-    job->call.${extra.name} = job->weights + ${w[extra.name]};
-$ end
+$ take_packed_extras("job->")
     return status;
 }
 
@@ -417,7 +414,7 @@ $ if ring then
 $ else
     job.call.kv_stride = ${NAME}_HEAD_FLOATS;
 $ end
-$ take_packed_extras()
+$ take_packed_extras("job.")
 $ take_layer_extras()
 
 $ local set_cache = ("%s_cache_set(cache, %spos + n%s);"):format(name, ring and "held_first, " or "", rope_switches and ", job.is_long" or "")

@@ -210,7 +210,8 @@ $ end
     latents = cache != NULL ? (float *)cache + ${NAME}_ALIGN / sizeof(float) : job.scratch;
     if (cache == NULL)
         job.scratch += ${NAME}_HEAD_FLOATS;
-$ take_packed_extras()
+$ take_packed_extras("job.")
+$ take_extras(layer_extras)
     expanded_call = latent_call = job.call;
     expanded_call.kv = job.rows;
     expanded_call.kv_stride = ${mla_layer.expanded_layout.head_floats};

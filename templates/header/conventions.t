@@ -49,8 +49,7 @@ $ elseif shape.mask then
 $ end
 $ if shape.relative_bias then
 $   local it = shape.relative_bias
-$   local side = it.bidirectional and it.buckets // 2 or it.buckets
-$   local exact = side // 2
+$   local side, exact = bucket_side, bucket_side // 2
  *   relative  plus relative_bias[bucket][head]. With d = ${it.bidirectional and "|i - j|" or "i - j, 0 for keys to the right,"} the bucket is d if
  *             d < ${exact}, else ${exact} + floor(${side - exact} ln(d / ${exact}) / ln(${it.max_distance} / ${exact})), at most ${side - 1}
 $   if it.bidirectional then
