@@ -232,14 +232,14 @@ static const struct pool *get_pool(struct pool *pool) {
 
 /* Both are so many pointers and nothing else. */
 static struct weights get_weights(void) {
-    struct weights made;
+    struct weights made = {0};
     for (size_t i = 0; i < ARRAYS; i++)
         ((const float **)&made)[i] = get_pointer();
     return made;
 }
 
 static struct block_weights get_block_weights(void) {
-    struct block_weights made;
+    struct block_weights made = {0};
     for (size_t i = 0; i < BLOCK_ARRAYS; i++)
         ((const float **)&made)[i] = get_pointer();
     return made;
