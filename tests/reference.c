@@ -474,7 +474,8 @@ double reference_bound(struct bounded number) { return 8 * sqrt(number.squares);
 struct verdict reference_check(const float *got, const struct bounded *want, size_t count) {
     struct verdict verdict = {true, 0, 0};
     for (size_t i = 0; i < count && verdict.good; i++) {
-        const double off = fabs((double)got[i] - want[i].value);
+        /* minus infinity is the sum of a row that sees no key */
+        const double off = got[i] == want[i].value ? 0 : fabs((double)got[i] - want[i].value);
         const double bound = reference_bound(want[i]), ratio = off == 0 ? 0 : off / bound;
         if (!(off <= bound && isfinite(bound))) /* a NaN anywhere is bad */
             verdict = (struct verdict){false, ratio, i};

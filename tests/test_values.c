@@ -115,7 +115,8 @@ static void spread_of_a_row(const struct kernel *kernel, bool whole) {
     run_layer(&problem, &CACHED, y);
     for (size_t row = 0; row < rows; row++) {
         const struct view view = view_of(&problem, row, n);
-        bool seen = kernel->source_width && row == bad;
+        /* through its residual, too */
+        bool seen = (kernel->source_width || whole) && row == bad;
         for (size_t head = 0; head < kernel->heads; head++)
             seen = seen || (!kernel->source_width && view_sees(&view, head, n - rows + bad)) ||
                    (row == bad && view_sees_any(&view, head));
