@@ -337,9 +337,9 @@ static float *lse; /* of the latest call */
 
 static float minus_infinity(void)
 {
-    static const uint32_t bits = 0xff800000U;
+    static const uint32_t pattern = 0xff800000U;
     float x;
-    memcpy(&x, &bits, sizeof x);
+    memcpy(&x, &pattern, sizeof x);
     return x;
 }
 $ end
@@ -427,9 +427,9 @@ $ if shape.softcap then
 $ end
 $ if shape.alibi then
         {
-            const double bias = slope_of(head) * ((double)j - position);
-            sum += bias;
-            variance += sum * sum + (2.0 + apart) * bias * bias;
+            const double slanted = slope_of(head) * ((double)j - position);
+            sum += slanted;
+            variance += sum * sum + (2.0 + apart) * slanted * slanted;
         }
 $ end
 $ if shape.relative_bias then
