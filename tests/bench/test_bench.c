@@ -42,12 +42,17 @@ static bool runs_avx2(void) { return system("./attnc isa | grep -q '^avx2 *runs'
 /* ---- what it writes ---- */
 
 static const char *const fields[] = {
-    "spec",           "isa",        "case",          "threads",
-    "ms_min",         "ms_median",  "gflops",        "share_of_peak",
-    "gb_per_s",       "peer",       "ratio",         "share_of_bandwidth",
-    "share_of_bound", "flops",      "bytes",         "share_of_pieces",
-    "peak_gflops",    "code_bytes", "scratch_bytes", "share_of_peak_by_medians",
-    "read_gb_per_s",
+    "spec",           "isa",
+    "case",           "threads",
+    "ms_min",         "ms_median",
+    "gflops",         "share_of_peak",
+    "gb_per_s",       "peer",
+    "ratio",          "share_of_bandwidth",
+    "share_of_bound", "flops",
+    "bytes",          "share_of_pieces",
+    "peak_gflops",    "code_bytes",
+    "scratch_bytes",  "share_of_peak_by_medians",
+    "read_gb_per_s",  "share_of_plain",
 };
 
 static void check_fields(const json_t *row) {
