@@ -145,6 +145,46 @@ Test(bench, writes_what_it_says, .timeout = 120) {
     json_decref(rows);
 }
 
+/* A kernel with biases beside the same without: whose rows say so, and what each input shows. */
+Test(bench, compares_with_the_plain, .timeout = 120) {
+    static const struct {
+        const char *spec, *name;
+        double pairs; /* of query and key that see each other */
+    } cases[] = {{"pair_plain", "prefill 37", 37 * 37},
+                 {"pair_bias", "prefill 37", 37 * 37},
+                 {"pair_bias", "prefill 37, biases", 37 * 37},
+                 {"pair_bias", "prefill 37, causal biases", 37 * 38 / 2}};
+    enum { CASES = sizeof cases / sizeof *cases };
+    json_error_t error;
+    size_t i, found[CASES] = {0};
+    json_t *row;
+    (void)remove(OUT "/pair/bench.json");
+    cr_assert_eq(shell("pair_log",
+                       "env -u MAKEFLAGS make run-bench BENCH_SPECS='tests/bench/pair-plain.lua "
+                       "tests/bench/pair-bias.lua' SUITE_OUT=out/check/bench-pair BENCH_OUT=" OUT
+                       "/pair BENCH_ARGS='--all --seconds 0 --case prefill'"),
+                 0, "%s", text_of("pair_log"));
+    json_t *rows = json_load_file(OUT "/pair/bench.json", 0, &error);
+    cr_assert(json_is_array(rows), "%s", error.text);
+    json_array_foreach(rows, i, row) {
+        size_t at = 0;
+        while (at < CASES && (strcmp(cases[at].spec, string(row, "spec")) != 0 ||
+                              strcmp(cases[at].name, string(row, "case")) != 0))
+            at++;
+        cr_assert(at < CASES, "%s %s", string(row, "spec"), string(row, "case"));
+        cr_assert_float_eq(number(row, "flops"), cases[at].pairs * 3 * (2 * 10 + 2 * 10), 0.5);
+        const json_t *plain = json_object_get(row, "share_of_plain");
+        if (strcmp(cases[at].spec, "pair_plain") == 0 || number(row, "threads") > 1)
+            cr_assert(json_is_null(plain));
+        else
+            cr_assert(number(row, "share_of_plain") > 0);
+        found[at]++;
+    }
+    for (i = 0; i < CASES; i++)
+        cr_assert(found[i] > 0, "%s %s is missing", cases[i].spec, cases[i].name);
+    json_decref(rows);
+}
+
 Test(bench, writes_json_alone, .timeout = 120) {
     json_error_t error;
     cr_assert_eq(shell("json", "./attnc bench tests/bench/tiny.lua --json --isa scalar -- --all "
