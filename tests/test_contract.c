@@ -74,7 +74,8 @@ static const struct {
 /* Whether the kernel lacks a function. */
 static bool lacks(const struct kernel *kernel, enum function function) {
     return (functions[function].of_layer && !kernel->has_layer) ||
-           (function == LAYER_ALONE && kernel->source_width) || /* it has no other keys */
+           /* it has no other keys */
+           ((function == LAYER_ALONE || function == BLOCK_ALONE) && kernel->source_width) ||
            (functions[function].of_block && !kernel->block);
 }
 
@@ -274,9 +275,10 @@ EACH(target, contract, ranges, NULL) {
         BAD(CACHE_ATTENTION, ERROR_RANGE, n, held + 1);
     for (enum function i = 0; i < RESET; i++) {
         /* a row of a mask has to hold all keys */
-        const size_t keys = i == CACHE_ATTENTION || (cross && i == LAYER) ? held
-                            : i == LAYER                                  ? next + 1
-                                                                          : scene.right[i].n_kv;
+        const bool whole = i == LAYER || i == BLOCK;
+        const size_t keys = i == CACHE_ATTENTION || (cross && whole) ? held
+                            : whole                                  ? next + 1
+                                                                     : scene.right[i].n_kv;
         if (i == APPEND || !scene.kernel->masked)
             continue;
         if (scene.kernel->mask_bias)
@@ -287,7 +289,7 @@ EACH(target, contract, ranges, NULL) {
     for (enum function i = APPEND; i <= LAYER; i++) {
         if (i == CACHE_ATTENTION)
             continue;
-        if (cross && i == LAYER)
+        if (cross && i != APPEND)
             continue;
         BAD(i, ERROR_RANGE, n, keys - next + 1);
         BAD(i, ERROR_RANGE, n, SIZE_MAX - (next ? next - 1 : 0)); /* pos + n wraps */
@@ -332,9 +334,10 @@ EACH(target, contract, full_cache, NULL) {
     for (more.pos = 0; more.pos < key_capacity(scene.kernel); more.pos++)
         accepted(&scene, APPEND, &more, "up to the capacity");
     refused(&scene, APPEND, &more, ERROR_RANGE, "full");
-    if (!scene.kernel->source_width)
+    if (!scene.kernel->source_width) {
         refused(&scene, LAYER, &more, ERROR_RANGE, "full");
-    refused(&scene, BLOCK, &more, ERROR_RANGE, "full");
+        refused(&scene, BLOCK, &more, ERROR_RANGE, "full");
+    }
     more.n = 0;
     accepted(&scene, APPEND, &more, "none, at the end");
     struct call last = scene.right[CACHE_ATTENTION];

@@ -182,7 +182,7 @@ static void ${name}_layer_keys(${name}_job *job, const ${name}_pool *pool, const
     for (; first < end; first += job->n) {
         job->x = x + first * ${source_width};
         job->n = end - first < ${rows} ? end - first : ${rows};
-$ if block then
+$ if block and not shape.cross then
         if (job->whole)
             ${name}_enter(pool, job);
 $ end
@@ -259,6 +259,25 @@ $     if extra.row_step then
 $     end
 $   end
 $ end
+$ local function check_block_mark()
+$   if block then
+    if (whole) {
+        memcpy(&mark, (const char *)weights + ${NAME}_WEIGHTS_BYTES, sizeof mark);
+        if (mark != ${name}_block_mark)
+            return ${NAME}_ERROR_WEIGHTS;
+    }
+$   end
+$ end
+$ local function place_block_rows()
+$   if block then
+    job.whole = whole;
+$     if block.ffn > 0 then
+    job.inner = job.rows; /* once q, k, v and the attention's output are used */
+$     end
+    job.normed = job.rows + ${rows * layout.inner_width};
+    job.part = job.normed + ${rows} * ${NAME}_D_MODEL;
+$   end
+$ end
 $ if shape.cross then
 /* What both calls of the layer need to run. */
 static int ${name}_layer_begin(${name}_job *job, const void *weights, const void *cache, const void *x,
@@ -306,23 +325,35 @@ int ${name}_source(const void *weights, void *cache, size_t pos, size_t n, const
     return ${NAME}_OK;
 }
 
+$ if block then
+/* The layer, or (`whole`) the block. */
+static int ${name}_run_layer(int whole, const void *weights, const void *cache, size_t n, const float *x,
+    ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool)
+{
+$ else
 int ${name}_layer(const void *weights, const void *cache, size_t n, const float *x, ${layer_parameters}float *y,
     void *scratch, const ${name}_pool *pool)
 {
+$ end
     ${name}_job job;
     size_t held;
     int status;
+$ if block then
+    uint64_t mark;
+$ end
     if (y == NULL)
         return ${NAME}_ERROR_NULL;
 $ check_extras(layer_extras)
     status = ${name}_layer_begin(&job, weights, cache, x, scratch, pool, &held);
     if (status != ${NAME}_OK)
         return status;
+$ check_block_mark()
     if (n > ${NAME}_CAPACITY)
         return ${NAME}_ERROR_RANGE;
 $ check_strides(layer_extras, "held")
     job.call.kv = (const float *)cache + ${NAME}_ALIGN / sizeof(float);
     job.call.n_kv = held;
+$ place_block_rows()
 $ take_layer_extras()
     ${name}_layer_results(&job, pool, x, 0, 0, n, 0, y);
     return ${NAME}_OK;
@@ -377,13 +408,7 @@ $ end
     memcpy(&mark, weights, sizeof mark);
     if (mark != ${name}_weights_mark)
         return ${NAME}_ERROR_WEIGHTS;
-$ if block then
-    if (whole) {
-        memcpy(&mark, (const char *)weights + ${NAME}_WEIGHTS_BYTES, sizeof mark);
-        if (mark != ${name}_block_mark)
-            return ${NAME}_ERROR_WEIGHTS;
-    }
-$ end
+$ check_block_mark()
     status = ${name}_check_run(kernels, scratch, pool);
     if (status != ${NAME}_OK)
         return status;
@@ -395,12 +420,7 @@ $ end
     job.weights = (const float *)weights + ${NAME}_ALIGN / sizeof(float);
     job.rows = (float *)scratch;
     job.scratch = job.rows + ${NAME}_LAYER_BYTES / sizeof(float);
-$ if block then
-    job.whole = whole;
-    job.inner = job.rows; /* once q, k, v and the attention's output are used */
-    job.normed = job.rows + ${rows * layout.inner_width};
-    job.part = job.normed + ${rows} * ${NAME}_D_MODEL;
-$ end
+$ place_block_rows()
     if (cache != NULL) {
         job.kv = (float *)cache + ${NAME}_ALIGN / sizeof(float);
     } else {
