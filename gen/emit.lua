@@ -126,7 +126,8 @@ end
 local header_parts = { "conventions", "macros", "functions" }
 local kernel_parts = { "names", "exp", "attention", "merge", "activation", "projection", "rope",
     "norm", "table" }
-local dispatch_parts = { "choice", "attention", "feed_forward", "layer", "mla", "block" }
+local dispatch_parts = { "choice", "attention", "feed_forward", "layer", "mla", "layer_calls",
+    "block" }
 
 -- What all templates of a folder give, one after the other.
 local function parts_of(folder, names, env)

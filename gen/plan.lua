@@ -495,6 +495,7 @@ local function mla_costs(shape, memory)
         total = parameters.projections + parameters.bias + parameters.norm }
     count_extras(shape, memory.parameters)
     memory.layer_bytes = layer.floats * 4
+    memory.weight_offsets = layer.weights
     memory.weights_bytes = plan.ALIGN + layer.weights.floats * 4
 
     -- Both forms multiply with kv_b_proj once a row: it makes keys and values, or q' and outputs.

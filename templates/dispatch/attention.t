@@ -14,18 +14,6 @@ static size_t ${name}_threads(const ${name}_pool *pool)
     return pool != NULL ? pool->threads : 1;
 }
 
-/* What a call needs to run, whatever it computes: a usable pool, aligned scratch, an instruction set. */
-static int ${name}_check_run(const ${name}_kernels *kernels, const void *scratch, const ${name}_pool *pool)
-{
-    if (pool != NULL && (pool->threads < 1 || pool->threads > ${NAME}_MAX_THREADS))
-        return ${NAME}_ERROR_RANGE;
-    if (pool != NULL && pool->threads > 1 && pool->run == NULL)
-        return ${NAME}_ERROR_NULL;
-    if (!${name}_aligned(scratch))
-        return ${NAME}_ERROR_ALIGN;
-    return kernels != NULL ? ${NAME}_OK : ${NAME}_ERROR_CPU;
-}
-
 static void ${name}_run(const ${name}_pool *pool, void (*task)(void *, size_t), void *argument)
 {
     if (pool != NULL && pool->threads > 1)
@@ -52,15 +40,17 @@ $ if shape.mla then
     const float *weights, *x; /* n rows of the layer, and what is made of them */
     size_t n;
     float *rows, *y;
+    size_t early; /* rows of the call that are of the expanded form: its first ones */
+    int latent;   /* whether any, now or later, are of the other one */
 $ elseif layer then
     const float *weights, *x; /* of a projection: n rows */
     size_t n;
     float *q_rows, *k_rows, *v_rows, *y; /* its targets; NULL: not wanted */
     float *rows;                         /* room for them: q, k, v, the attention's output */
-$   for _, extra in ipairs(layer_extras) do
-$     if extra.row_step then
+$ end
+$ for _, extra in ipairs(layer and layer_extras or {}) do
+$   if extra.row_step then
     ${arguments.declaration(extra)}; /* from row 0 of the layer's call on */
-$     end
 $   end
 $ end
 $ if shape.block then
@@ -74,6 +64,23 @@ $ if rope_switches then
     int is_long; /* turn as a long sequence */
 $ end
 } ${name}_job;
+
+/* What a call needs to run, whatever it computes: a usable pool, aligned scratch, an instruction set. The
+ * job is empty but for these. */
+static int ${name}_begin(${name}_job *job, void *scratch, const ${name}_pool *pool)
+{
+    memset(job, 0, sizeof *job);
+    job->kernels = ${name}_kernels_here();
+    job->threads = ${name}_threads(pool);
+    job->scratch = (float *)scratch;
+    if (pool != NULL && (pool->threads < 1 || pool->threads > ${NAME}_MAX_THREADS))
+        return ${NAME}_ERROR_RANGE;
+    if (pool != NULL && pool->threads > 1 && pool->run == NULL)
+        return ${NAME}_ERROR_NULL;
+    if (!${name}_aligned(scratch))
+        return ${NAME}_ERROR_ALIGN;
+    return job->kernels != NULL ? ${NAME}_OK : ${NAME}_ERROR_CPU;
+}
 
 $ -- The tasks of one form of the attention: its functions and kernels begin with `of`, and its numbers
 $ -- are C texts.
@@ -149,10 +156,8 @@ $ end
 int ${name}_attention(const float *q, const float *k, ${v_parameter}size_t n_q, size_t n_kv, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool)
 {
-    const ${name}_kernels *const kernels = ${name}_kernels_here();
     ${name}_job job;
     int status;
-    memset(&job, 0, sizeof job);
     if (q == NULL || out == NULL || scratch == NULL || (n_kv > 0 && ${or_v("k == NULL")}))
         return ${NAME}_ERROR_NULL;
 $ check_extras(extras)
@@ -164,14 +169,12 @@ $ else
         return ${NAME}_ERROR_RANGE;
 $ end
 $ check_strides(extras, "n_kv")
-    status = ${name}_check_run(kernels, scratch, pool);
+    status = ${name}_begin(&job, scratch, pool);
     if (status != ${NAME}_OK)
         return status;
     if (n_q == 0)
         return ${NAME}_OK;
-    job.kernels = kernels;
-    job.threads = ${name}_threads(pool);
-    job.kv = (float *)scratch;
+    job.kv = job.scratch;
     job.k = k;
 $ if not shape.values_in_keys then
     job.v = v;
@@ -194,13 +197,11 @@ $ take_extras(extras)
     /* One thread packs and uses one KV head after the other, in the same memory. */
     job.scratch = job.kv + ${NAME}_HEAD_FLOATS;
     for (size_t head = 0; head < ${NAME}_KV_HEADS; head++) {
-        const size_t rows = n_q * ${layout.group};
+        const size_t rows = n_q * ${layout.group}, step = job.kernels->query_rows;
         if (n_kv > 0)
-            kernels->pack(k + head * ${NAME}_HEAD_DIM, ${shape.values_in_keys and "" or "v + head * " .. NAME .. "_V_HEAD_DIM, "}0, n_kv, ${ring and "0, " or ""}job.kv);
-        for (size_t first = 0; first < rows; first += kernels->query_rows)
-            kernels->attend(&job.call, head, first,
-                            rows - first < kernels->query_rows ? rows - first : kernels->query_rows,
-                            job.scratch);
+            job.kernels->pack(k + head * ${NAME}_HEAD_DIM, ${shape.values_in_keys and "" or "v + head * " .. NAME .. "_V_HEAD_DIM, "}0, n_kv, ${ring and "0, " or ""}job.kv);
+        for (size_t first = 0; first < rows; first += step)
+            job.kernels->attend(&job.call, head, first, rows - first < step ? rows - first : step, job.scratch);
     }
     return ${NAME}_OK;
 }
@@ -343,11 +344,9 @@ $ end
 int ${name}_cache_attention(const void *cache, ${pos_parameter}size_t n, const float *q, ${extra_parameters}float *out,
     void *scratch, const ${name}_pool *pool)
 {
-    const ${name}_kernels *const kernels = ${name}_kernels_here();
     ${name}_job job;
     int status;
     const size_t length = ${name}_cache_length(cache, &status);
-    memset(&job, 0, sizeof job);
     if (status != ${NAME}_OK)
         return status;
     if (q == NULL || out == NULL || scratch == NULL)
@@ -368,14 +367,11 @@ $ if ring then
     if (${name}_lacks_keys(pos, ${name}_cache_first(cache)))
         return ${NAME}_ERROR_RANGE;
 $ end
-    status = ${name}_check_run(kernels, scratch, pool);
+    status = ${name}_begin(&job, scratch, pool);
     if (status != ${NAME}_OK)
         return status;
     if (n == 0)
         return ${NAME}_OK;
-    job.kernels = kernels;
-    job.threads = ${name}_threads(pool);
-    job.scratch = (float *)scratch;
     job.call.q = q;
     job.call.out = out;
     job.call.kv = (const float *)cache + ${NAME}_ALIGN / sizeof(float);

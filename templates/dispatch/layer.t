@@ -1,7 +1,8 @@
-$ -- The layer: packed weights, projections around attention.
+$ -- The layer: its packed weights; keys, values and results of its rows, where these are projections (mla.t
+$ -- has those with a latent, layer_calls.t the calls).
 $ if shape.emit ~= "attention" then
 $ local source_width = NAME .. (shape.cross and "_SOURCE_D_MODEL" or "_D_MODEL")
-$ local w, rows, reach = memory.weight_offsets or mla_layer.weights, layout.layer_rows, layout.reach
+$ local w, rows = memory.weight_offsets, layout.layer_rows
 $ local block = shape.block
 $ local gated = block and block.gated
 $ -- What the calls on q, k and v take besides and a layer has among its weights: packed, taken from there.
@@ -11,9 +12,12 @@ $   for _, extra in ipairs(packed) do
     memcpy(packed + ${w[extra.name]}, source->${extra.name}, ${extra.floats} * sizeof(float));
 $   end
 $ end
-$ function take_packed_extras(job)
-$   for _, extra in ipairs(packed) do
-    ${job}call.${extra.name} = ${job}weights + ${w[extra.name]};
+$ -- What a call takes besides for each of its rows: from row `first` of the layer's on.
+$ function take_extras_of_rows()
+$   for _, extra in ipairs(layer_extras) do
+$     if extra.row_step then
+        job->call.${extra.name} = job->${extra.name} != NULL ? job->${extra.name} + first * job->call.${extra.row_step} : NULL;
+$     end
 $   end
 $ end
 
@@ -24,14 +28,16 @@ $ if block then
 static const uint64_t ${name}_block_mark = UINT64_C(0x${mark.block});
 $ end
 
+$ local in_out = shape.weights_layout == "in_out"
+$ local gap = gated and ", size_t gap" or ""
 /* Packs `columns` outputs of `depth` inputs: panels of ${plan.PANEL} columns, each with its bias (if `has_bias`)
  * and then [depth][${plan.PANEL}]; columns past the last are zero.${gated and " `gap` floats are left between panels." or ""} */
 $ if shape.mla then
-static void ${name}_pack_matrix(const float *w, size_t column_step, size_t input_step, const float *bias,
-    int has_bias, size_t columns, size_t depth, float *packed)
+static void ${name}_pack_part(const float *w, size_t column_step, size_t input_step, const float *bias,
+    int has_bias, size_t columns, size_t depth, float *packed${gap})
 $ else
 static void ${name}_pack_matrix(const float *w, const float *bias, int has_bias, size_t columns,
-    size_t depth, float *packed${gated and ", size_t gap" or ""})
+    size_t depth, float *packed${gap})
 $ end
 {
     for (size_t first = 0; first < columns; first += ${plan.PANEL}${gated and ", packed += gap" or ""})
@@ -45,14 +51,23 @@ $ end
                 else
 $ if shape.mla then
                     packed[c] = w[column * column_step + (row - 1) * input_step];
-$ elseif shape.weights_layout == "out_in" then
-                    packed[c] = w[column * depth + row - 1];
-$ else
+$ elseif in_out then
                     packed[c] = w[(row - 1) * columns + column];
+$ else
+                    packed[c] = w[column * depth + row - 1];
 $ end
             }
 }
 
+$ if shape.mla then
+/* The same of a whole matrix of the model. */
+static void ${name}_pack_matrix(const float *w, const float *bias, int has_bias, size_t columns,
+    size_t depth, float *packed${gap})
+{
+    ${name}_pack_part(w, ${in_out and "1, columns" or "depth, 1"}, bias, has_bias, columns, depth, packed${gated and ", gap" or ""});
+}
+
+$ end
 $ if shape.qk_norm or shape.mla or block then
 /* Packs `count` vectors of `width` parameters, each padded with zeros to ${plan.VALUE_PAD}. Adds `more` to each:
  * -0 changes none. */
@@ -228,11 +243,7 @@ $ end
         job->call.out = o_rows;
         job->call.n = job->n;
         job->call.pos = (ptrdiff_t)job->pos;
-$ for _, extra in ipairs(layer_extras) do
-$   if extra.row_step then
-        job->call.${extra.name} = job->${extra.name} != NULL ? job->${extra.name} + first * job->call.${extra.row_step} : NULL;
-$   end
-$ end
+$ take_extras_of_rows()
         ${name}_run(pool, ${name}_attend_task, job);
         job->q_rows = NULL;
         job->x = o_rows;
@@ -250,229 +261,5 @@ $ if block then
 $ end
     }
 }
-
-$ local function take_layer_extras()
-$   take_extras(layer_extras)
-$   for _, extra in ipairs(layer_extras) do
-$     if extra.row_step then
-    job.${extra.name} = ${extra.name};
-$     end
-$   end
-$ end
-$ local function check_block_mark()
-$   if block then
-    if (whole) {
-        memcpy(&mark, (const char *)weights + ${NAME}_WEIGHTS_BYTES, sizeof mark);
-        if (mark != ${name}_block_mark)
-            return ${NAME}_ERROR_WEIGHTS;
-    }
-$   end
-$ end
-$ local function place_block_rows()
-$   if block then
-    job.whole = whole;
-$     if block.ffn > 0 then
-    job.inner = job.rows; /* once q, k, v and the attention's output are used */
-$     end
-    job.normed = job.rows + ${rows * layout.inner_width};
-    job.part = job.normed + ${rows} * ${NAME}_D_MODEL;
-$   end
-$ end
-$ if shape.cross then
-/* What both calls of the layer need to run. */
-static int ${name}_layer_begin(${name}_job *job, const void *weights, const void *cache, const void *x,
-    void *scratch, const ${name}_pool *pool, size_t *held)
-{
-    int status;
-    uint64_t mark;
-    memset(job, 0, sizeof *job);
-    job->kernels = ${name}_kernels_here();
-    if (weights == NULL || x == NULL || scratch == NULL)
-        return ${NAME}_ERROR_NULL;
-    if (!${name}_aligned(weights))
-        return ${NAME}_ERROR_ALIGN;
-    *held = ${name}_cache_length(cache, &status);
-    if (status != ${NAME}_OK)
-        return status;
-    memcpy(&mark, weights, sizeof mark);
-    if (mark != ${name}_weights_mark)
-        return ${NAME}_ERROR_WEIGHTS;
-    status = ${name}_check_run(job->kernels, scratch, pool);
-    job->threads = ${name}_threads(pool);
-    job->weights = (const float *)weights + ${NAME}_ALIGN / sizeof(float);
-    job->rows = (float *)scratch;
-    job->scratch = job->rows + ${NAME}_LAYER_BYTES / sizeof(float);
-    job->call.kv_stride = ${NAME}_HEAD_FLOATS;
-$ take_packed_extras("job->")
-    return status;
-}
-
-int ${name}_source(const void *weights, void *cache, size_t pos, size_t n, const float *x, void *scratch,
-    const ${name}_pool *pool)
-{
-    ${name}_job job;
-    size_t held;
-    const int status = ${name}_layer_begin(&job, weights, cache, x, scratch, pool, &held);
-    if (status != ${NAME}_OK)
-        return status;
-    if (pos > held || n > ${kv_capacity} - pos)
-        return ${NAME}_ERROR_RANGE;
-    if (n == 0)
-        return ${NAME}_OK;
-    job.kv = (float *)cache + ${NAME}_ALIGN / sizeof(float);
-    ${name}_layer_keys(&job, pool, x, pos, 0, n, 0);
-    ${name}_cache_set(cache, pos + n);
-    return ${NAME}_OK;
-}
-
-$ if block then
-/* The layer, or (`whole`) the block. */
-static int ${name}_run_layer(int whole, const void *weights, const void *cache, size_t n, const float *x,
-    ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool)
-{
-$ else
-int ${name}_layer(const void *weights, const void *cache, size_t n, const float *x, ${layer_parameters}float *y,
-    void *scratch, const ${name}_pool *pool)
-{
-$ end
-    ${name}_job job;
-    size_t held;
-    int status;
-$ if block then
-    uint64_t mark;
-$ end
-    if (y == NULL)
-        return ${NAME}_ERROR_NULL;
-$ check_extras(layer_extras)
-    status = ${name}_layer_begin(&job, weights, cache, x, scratch, pool, &held);
-    if (status != ${NAME}_OK)
-        return status;
-$ check_block_mark()
-    if (n > ${NAME}_CAPACITY)
-        return ${NAME}_ERROR_RANGE;
-$ check_strides(layer_extras, "held")
-    job.call.kv = (const float *)cache + ${NAME}_ALIGN / sizeof(float);
-    job.call.n_kv = held;
-$ place_block_rows()
-$ take_layer_extras()
-    ${name}_layer_results(&job, pool, x, 0, 0, n, 0, y);
-    return ${NAME}_OK;
-}
-$ else
-$ if block then
-/* The layer, or (`whole`) the block. */
-static int ${name}_run_layer(int whole, const void *weights, void *cache, size_t pos, size_t n, const float *x,
-    ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool)
-{
-$ else
-int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, ${layer_parameters}float *y,
-    void *scratch, const ${name}_pool *pool)
-{
-$ end
-    const ${name}_kernels *const kernels = ${name}_kernels_here();
-    ${name}_job job;
-    size_t held = 0;
-    int status;
-    uint64_t mark;
-    memset(&job, 0, sizeof job);
-    if (weights == NULL || x == NULL || y == NULL || scratch == NULL)
-        return ${NAME}_ERROR_NULL;
-$ check_extras(layer_extras)
-    if (!${name}_aligned(weights))
-        return ${NAME}_ERROR_ALIGN;
-    if (cache != NULL) {
-        held = ${name}_cache_length(cache, &status);
-        if (status != ${NAME}_OK)
-            return status;
-    }
-    if (pos > held || n > ${NAME}_CAPACITY - pos)
-        return ${NAME}_ERROR_RANGE;
-$ if shape.exact then
-    if (cache == NULL && n != ${NAME}_CAPACITY)
-        return ${NAME}_ERROR_RANGE;
-$ end
-$ check_strides(layer_extras, "pos + n")
-$ if ring then
-    if (cache != NULL) {
-        const size_t first = ${name}_cache_first(cache);
-        if (${name}_lacks_keys(pos, pos < first ? pos : first))
-            return ${NAME}_ERROR_RANGE;
-    }
-$ end
-$ if rope_switches then
-    /* Keys of a short sequence cannot be those of a long one. */
-    job.is_long = cache != NULL ? ${name}_cache_is_long(cache) : n > ${NAME}_ROPE_ORIGINAL;
-    if (pos + n > ${NAME}_ROPE_ORIGINAL && !job.is_long)
-        return ${NAME}_ERROR_RANGE;
-$ end
-    memcpy(&mark, weights, sizeof mark);
-    if (mark != ${name}_weights_mark)
-        return ${NAME}_ERROR_WEIGHTS;
-$ check_block_mark()
-    status = ${name}_check_run(kernels, scratch, pool);
-    if (status != ${NAME}_OK)
-        return status;
-    if (n == 0)
-        return ${NAME}_OK;
-
-    job.kernels = kernels;
-    job.threads = ${name}_threads(pool);
-    job.weights = (const float *)weights + ${NAME}_ALIGN / sizeof(float);
-    job.rows = (float *)scratch;
-    job.scratch = job.rows + ${NAME}_LAYER_BYTES / sizeof(float);
-$ place_block_rows()
-    if (cache != NULL) {
-        job.kv = (float *)cache + ${NAME}_ALIGN / sizeof(float);
-    } else {
-        job.kv = job.scratch;
-        job.scratch += (size_t)${NAME}_KV_HEADS * ${NAME}_HEAD_FLOATS;
-    }
-    job.call.kv = job.kv;
-$ if ring then
-    job.call.ring = cache != NULL;
-    job.call.kv_stride = cache != NULL ? ${NAME}_CACHE_HEAD_FLOATS : ${NAME}_HEAD_FLOATS;
-$ else
-    job.call.kv_stride = ${NAME}_HEAD_FLOATS;
-$ end
-$ take_packed_extras("job.")
-$ take_layer_extras()
-
-$ local set_cache = ("%s_cache_set(cache, %spos + n%s);"):format(name, ring and "held_first, " or "", rope_switches and ", job.is_long" or "")
-$ if ring then
-$   -- rows of a piece: whole chunks of the layer's where there is room for one
-$   local chunk = layout.cache.chunk
-$   local piece = chunk < rows and chunk or chunk // rows * rows
-    if (cache != NULL) { /* piece by piece: none overwrites a key that a row before it sees; x may be y */
-        const size_t held_first = ${name}_cache_first_after(cache, pos, n);
-$   if reach == 1 then
-        for (size_t first = 0; first < n; first += ${piece}) {
-            const size_t end = n - first < ${piece} ? n : first + ${piece};
-            const int queries = end - first <= ${rows};
-            ${name}_layer_keys(&job, pool, x, pos, first, end, queries);
-            ${name}_layer_results(&job, pool, x, pos, first, end, queries, y);
-        }
-$   else
-        for (size_t first = 0, packed = 0; first < n; first += ${piece}) {
-            const size_t end = n - first < ${piece} ? n : first + ${piece};
-            const size_t keys = n - end < ${reach - 1} ? n : end + ${reach - 1}; /* that the last row sees */
-            ${name}_layer_keys(&job, pool, x, pos, packed, keys, 0);
-            ${name}_layer_results(&job, pool, x, pos, first, end, 0, y);
-            packed = keys;
-        }
-$   end
-        ${set_cache}
-        return ${NAME}_OK;
-    }
-$ end
-    /* All keys and values first, then the results: x may be y. */
-    ${name}_layer_keys(&job, pool, x, pos, 0, n, n <= ${rows});
-$ if not ring then
-    if (cache != NULL)
-        ${set_cache}
-$ end
-    ${name}_layer_results(&job, pool, x, pos, 0, n, n <= ${rows}, y);
-    return ${NAME}_OK;
-}
-$ end
 $ end
 $ end

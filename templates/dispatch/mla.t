@@ -1,5 +1,5 @@
-$ -- The layer with keys and values from a latent: gen/mla.lua has its two forms, plan.mla_layer where
-$ -- its weights and rows lie.
+$ -- What layer.t has, with keys and values from a latent: gen/mla.lua has its two forms, plan.mla_layer
+$ -- where its weights and rows lie.
 $ if shape.mla then
 $ local own, d, heads = shape.mla, shape.d_model, shape.heads
 $ local expanded, step = mla_layer.expanded, mla_layer.step
@@ -25,15 +25,15 @@ $ for _, name in ipairs(needed) do
 $ end
     if (!${name}_aligned(weights))
         return ${NAME}_ERROR_ALIGN;
-$ -- Packs a matrix that is a model's, or a part of one: outputs and inputs lie so far apart in it.
-$ local function pack(matrix, source, bias, column_step, input_step)
-    ${name}_pack_matrix(${source}, ${column_step}, ${input_step}, ${bias and "source->" .. bias or "NULL"}, ${bias and 1 or 0}, ${matrix.columns}, ${matrix.depth},
-        ${matrix.heads > 1 and ("packed + %d + head * %d"):format(matrix.offset, matrix.stride) or ("packed + %d"):format(matrix.offset)});
+$ -- Packs a part of a model's matrix, whose outputs and inputs lie so far apart in it; a whole one.
+$ local no_gap = shape.block and shape.block.gated and ", 0" or ""
+$ local function pack_part(which, source, column_step, input_step)
+$   local matrix = w.matrices[which]
+        ${name}_pack_part(${source}, ${column_step}, ${input_step}, NULL, 0, ${matrix.columns}, ${matrix.depth}, packed + ${matrix.offset} + head * ${matrix.stride}${no_gap});
 $ end
-$ local in_out = shape.weights_layout == "in_out"
 $ local function pack_whole(which, source, bias)
 $   local matrix = w.matrices[which]
-$   pack(matrix, "source->" .. source, matrix.bias and bias, in_out and 1 or matrix.depth, in_out and matrix.columns or 1)
+    ${name}_pack_matrix(source->${source}, ${matrix.bias and "source->" .. bias or "NULL"}, ${matrix.bias and 1 or 0}, ${matrix.columns}, ${matrix.depth}, packed + ${matrix.offset}${no_gap});
 $ end
 $ if own.q_rank then
 $   pack_whole("q_a", "q_a_proj", "q_a_proj_bias")
@@ -44,12 +44,13 @@ $ end
 $ pack_whole("kv_a", "kv_a_proj_with_mqa", "kv_a_proj_bias")
 $ pack_whole("o", "o_proj", "o_proj_bias")
 $ local both = own.nope_dim + expanded.v_head_dim
+$ local in_out = shape.weights_layout == "in_out"
 $ local columns, inputs = in_out and 1 or own.kv_rank, in_out and heads * both or 1
     for (size_t head = 0; head < ${heads}; head++) { /* the keys' part, once more transposed; the values' */
         const float *const keys = source->kv_b_proj + head * ${both * columns};
-$ pack(w.matrices.k_b, "keys", nil, columns, inputs)
-$ pack(w.matrices.absorb, "keys", nil, inputs, columns)
-$ pack(w.matrices.v_b, ("keys + %d"):format(own.nope_dim * columns), nil, columns, inputs)
+$ pack_part("k_b", "keys", columns, inputs)
+$ pack_part("absorb", "keys", inputs, columns)
+$ pack_part("v_b", ("keys + %d"):format(own.nope_dim * columns), columns, inputs)
     }
     ${name}_pack_norm(source->kv_a_layernorm, -0.0f, 1, ${own.kv_rank}, packed + ${w.kv_norm});
 $ if own.q_rank then
@@ -87,7 +88,7 @@ $   local matrix = w.matrices[product.matrix]
     ${name}_project(job, index, job->kernels->project_${which}, ${x}, ${product.x_head}, job->weights + ${matrix.offset}, ${matrix.stride}, ${matrix.columns}, ${matrix.heads},
         ${y}, ${product.y_head});
 $ end
-$ local function rows(which, of) return ("%srows + %d"):format(of or "job->", r[which]) end
+$ local function rows(which) return ("job->rows + %d"):format(r[which]) end
 $ local function task(about, which, body)
 
 /* ${about} */
@@ -157,125 +158,92 @@ $ task("y = Wo of the outputs", "output", function()
 $   project("o", rows "o", "job->y")
 $ end)
 
-int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, ${layer_parameters}float *y,
-    void *scratch, const ${name}_pool *pool)
+/* [c, k_pe] of the rows first .. end - 1 of a call of the layer, some at a time, into the cache or the
+ * scratch, and keys and values of the expanded form; row 0 stands at position pos. */
+static void ${name}_layer_keys(${name}_job *job, const ${name}_pool *pool, const float *x, size_t pos,
+    size_t first, size_t end)
 {
-    const ${name}_kernels *const kernels = ${name}_kernels_here();
-    /* rows of the call that have expanded keys and values */
-    const size_t early = pos > 0 ? 0 : n < ${NAME}_MLA_EXPAND ? n : ${NAME}_MLA_EXPAND;
-    const size_t step = ${step};
-    ${name}_job job;
-    ${name}_call latent_call, expanded_call;
-    float *latents;
-    size_t held = 0;
-    int status;
-    uint64_t mark;
-    memset(&job, 0, sizeof job);
-    if (weights == NULL || x == NULL || y == NULL || scratch == NULL)
-        return ${NAME}_ERROR_NULL;
-$ check_extras(layer_extras)
-    if (!${name}_aligned(weights))
-        return ${NAME}_ERROR_ALIGN;
-    if (cache != NULL) {
-        held = ${name}_cache_length(cache, &status);
-        if (status != ${NAME}_OK)
-            return status;
-    }
-    if (pos > held || n > ${NAME}_CAPACITY - pos)
-        return ${NAME}_ERROR_RANGE;
-$ if shape.exact then
-    if (cache == NULL && n != ${NAME}_CAPACITY)
-        return ${NAME}_ERROR_RANGE;
+    float *const latents = job->kv;
+    for (; first < end; first += job->n) {
+        job->x = x + first * ${d};
+        job->n = end - first < ${step} ? end - first : ${step};
+        job->pos = pos + first;
+$ if shape.block then
+        if (job->whole)
+            ${name}_enter(pool, job);
 $ end
-$ if rope_switches then
-    /* Keys of a short sequence cannot be those of a long one. */
-    job.is_long = cache != NULL ? ${name}_cache_is_long(cache) : n > ${NAME}_ROPE_ORIGINAL;
-    if (pos + n > ${NAME}_ROPE_ORIGINAL && !job.is_long)
-        return ${NAME}_ERROR_RANGE;
-$ end
-    memcpy(&mark, weights, sizeof mark);
-    if (mark != ${name}_weights_mark)
-        return ${NAME}_ERROR_WEIGHTS;
-    status = ${name}_check_run(kernels, scratch, pool);
-    if (status != ${NAME}_OK)
-        return status;
-    if (n == 0)
-        return ${NAME}_OK;
-
-    job.kernels = kernels;
-    job.threads = ${name}_threads(pool);
-    job.weights = (const float *)weights + ${NAME}_ALIGN / sizeof(float);
-    job.rows = (float *)scratch; /* expanded keys and values come first */
-    job.scratch = job.rows + ${NAME}_LAYER_BYTES / sizeof(float);
-    latents = cache != NULL ? (float *)cache + ${NAME}_ALIGN / sizeof(float) : job.scratch;
-    if (cache == NULL)
-        job.scratch += ${NAME}_HEAD_FLOATS;
-$ take_packed_extras("job.")
-$ take_extras(layer_extras)
-    expanded_call = latent_call = job.call;
-    expanded_call.kv = job.rows;
-    expanded_call.kv_stride = ${mla_layer.expanded_layout.head_floats};
-    expanded_call.q = ${rows("q", "job.")};
-    expanded_call.out = ${rows("o", "job.")};
-    latent_call.kv = latents;
-    latent_call.kv_stride = ${NAME}_HEAD_FLOATS;
-    latent_call.q = ${rows("latent_q", "job.")};
-    latent_call.out = ${rows("latent_o", "job.")};
-
-    /* All keys and values first, then the queries: x may be y. */
-    for (size_t first = 0; first < n; first += job.n) {
-        job.x = x + first * ${d};
-        job.n = n - first < step ? n - first : step;
-        job.pos = pos + first;
-        ${name}_run(pool, ${name}_latents_task, &job);
-        ${name}_run(pool, ${name}_finish_latents_task, &job);
-        if (cache != NULL || early < n) {
-            job.k = ${rows("kv_a", "job.")};
-            job.kv = latents;
-            job.call.n_kv = job.pos + job.n;
-            ${name}_run(pool, ${name}_pack_task, &job);
+        ${name}_run(pool, ${name}_latents_task, job);
+        ${name}_run(pool, ${name}_finish_latents_task, job);
+        if (job->latent) {
+            job->k = ${rows "kv_a"};
+            job->kv = latents;
+            job->call.n_kv = job->pos + job->n;
+            ${name}_run(pool, ${name}_pack_task, job);
         }
-        if (first < early) {
-            const size_t rest = early - first;
-            ${name}_run(pool, ${name}_expand_task, &job);
-            ${name}_run(pool, ${name}_finish_keys_task, &job);
-            job.k = ${rows("k", "job.")};
-            job.v = ${rows("v", "job.")};
-            job.kv = job.rows;
-            job.call.n_kv = first + (job.n < rest ? job.n : rest);
-            ${name}_run(pool, ${name}_expanded_pack_task, &job);
+        if (first < job->early) {
+            const size_t rest = job->early - first;
+            ${name}_run(pool, ${name}_expand_task, job);
+            ${name}_run(pool, ${name}_finish_keys_task, job);
+            job->k = ${rows "k"};
+            job->v = ${rows "v"};
+            job->kv = job->rows; /* which begins with them */
+            job->call.n_kv = first + (job->n < rest ? job->n : rest);
+            ${name}_run(pool, ${name}_expanded_pack_task, job);
         }
     }
-    if (cache != NULL)
-        ${name}_cache_set(cache, pos + n${rope_switches and ", job.is_long" or ""});
-    expanded_call.n_kv = early;
-    latent_call.n_kv = pos + n;
-    for (size_t first = 0; first < n; first += job.n) {
-        const int is_early = first < early;
+    job->kv = latents;
+    job->call.n_kv = pos + end; /* rows of the expanded form, which stand before its end, see no key past it */
+}
+
+/* The results of the rows first .. end - 1, whose keys are there. */
+static void ${name}_layer_results(${name}_job *job, const ${name}_pool *pool, const float *x, size_t pos,
+    size_t first, size_t end, float *y)
+{
+    for (; first < end; first += job->n) {
+        const int is_early = first < job->early;
         const size_t most = is_early ? ${step} : ${mla_layer.latent_step};
-        const size_t rest = (is_early ? early : n) - first; /* rows of one form */
-        job.x = x + first * ${d};
-        job.n = rest < most ? rest : most;
-        job.pos = pos + first;
-        job.call = is_early ? expanded_call : latent_call;
-        job.call.n = job.n;
-        job.call.pos = (ptrdiff_t)job.pos;
-$ if own.q_rank then
-        ${name}_run(pool, ${name}_latents_of_q_task, &job);
-        ${name}_run(pool, ${name}_finish_latents_of_q_task, &job);
+        const size_t rest = (is_early && job->early < end ? job->early : end) - first; /* rows of one form */
+        job->x = x + first * ${d};
+        job->n = rest < most ? rest : most;
+        job->pos = pos + first;
+$ if shape.block then
+        if (job->whole)
+            ${name}_enter(pool, job);
 $ end
-        ${name}_run(pool, ${name}_queries_task, &job);
-        ${name}_run(pool, ${name}_finish_queries_task, &job);
+$ if own.q_rank then
+        ${name}_run(pool, ${name}_latents_of_q_task, job);
+        ${name}_run(pool, ${name}_finish_latents_of_q_task, job);
+$ end
+        ${name}_run(pool, ${name}_queries_task, job);
+        ${name}_run(pool, ${name}_finish_queries_task, job);
+        job->call.n = job->n;
+        job->call.pos = (ptrdiff_t)job->pos;
+$ take_extras_of_rows()
         if (is_early) {
-            ${name}_run(pool, ${name}_expanded_attend_task, &job);
+            job->call.kv = job->rows;
+            job->call.kv_stride = ${mla_layer.expanded_layout.head_floats};
+            job->call.q = ${rows "q"};
+            job->call.out = ${rows "o"};
+            ${name}_run(pool, ${name}_expanded_attend_task, job);
         } else {
-            ${name}_run(pool, ${name}_absorb_task, &job);
-            ${name}_run(pool, ${name}_attend_task, &job);
-            ${name}_run(pool, ${name}_values_task, &job);
+            job->call.kv = job->kv; /* of the only KV head */
+            job->call.q = ${rows "latent_q"};
+            job->call.out = ${rows "latent_o"};
+            ${name}_run(pool, ${name}_absorb_task, job);
+            ${name}_run(pool, ${name}_attend_task, job);
+            ${name}_run(pool, ${name}_values_task, job);
         }
-        job.y = y + first * ${d};
-        ${name}_run(pool, ${name}_output_task, &job);
+$ if shape.block then
+        job->sum = y + first * ${d};
+        job->y = job->whole ? job->part : job->sum;
+$ else
+        job->y = y + first * ${d};
+$ end
+        ${name}_run(pool, ${name}_output_task, job);
+$ if shape.block then
+        if (job->whole)
+            ${name}_leave(pool, job);
+$ end
     }
-    return ${NAME}_OK;
 }
 $ end
