@@ -204,6 +204,10 @@ EACH(target, contract, null_pointers, NULL) {
     if (!scene.kernel->mla)
         BAD(APPEND, ERROR_NULL, v, NULL);
     BAD(CACHE_ATTENTION, ERROR_NULL, cache, NULL);
+    if (scene.kernel->source_width) { /* nothing else holds its keys */
+        BAD(LAYER, ERROR_NULL, cache, NULL);
+        BAD(BLOCK, ERROR_NULL, cache, NULL);
+    }
     BAD(CACHE_ATTENTION, ERROR_NULL, q, NULL);
     for (enum function i = 0; i < FUNCTIONS; i++) {
         if (i == RESET || i == APPEND)
