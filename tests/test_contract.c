@@ -279,10 +279,10 @@ EACH(target, contract, ranges, NULL) {
         BAD(CACHE_ATTENTION, ERROR_RANGE, n, held + 1);
     for (enum function i = 0; i < RESET; i++) {
         /* a row of a mask has to hold all keys */
-        const bool whole = i == LAYER || i == BLOCK;
-        const size_t keys = i == CACHE_ATTENTION || (cross && whole) ? held
-                            : whole                                  ? next + 1
-                                                                     : scene.right[i].n_kv;
+        const bool appends = i == LAYER || i == BLOCK;
+        const size_t keys = i == CACHE_ATTENTION || (cross && appends) ? held
+                            : appends                                  ? next + 1
+                                                                       : scene.right[i].n_kv;
         if (i == APPEND || !scene.kernel->masked)
             continue;
         if (scene.kernel->mask_bias)

@@ -231,7 +231,8 @@ static const struct {
      "'block.place' = \"parallel\"|beside attention"},
     {"t.block = { norm = 'rmsnorm', ffn = 0, attention_norm = false }",
      "'block.attention_norm' = false|no norm at all"},
-    {"t.block = { norm = 'rmsnorm', ffn = 9, act = 'silu', place = 'post', attention_norm = false }",
+    {"t.block = { norm = 'rmsnorm', ffn = 9, act = 'silu', place = 'post', attention_norm = false "
+     "}",
      "'block.attention_norm' = false|place is \"post\""},
     {"t.block = { norm = 'rmsnorm', ffn = 0, layer_scale = true, residual_multiplier = 0.5 }",
      "'block.residual_multiplier' = 0.5|layer scale"},
