@@ -467,8 +467,8 @@ local function add_block(memory, shape, layout)
         + parameters.block_norm + scales
 end
 
--- Packed weights of the block, after those of the layer: a head of its own, norms, layer scales, the
--- panels of the feed-forward. Floats from the layer's first one on; and bytes of all.
+-- Packed weights of the block, after those of the layer: a head of its own, norms, layer scales,
+-- the panels of the feed-forward. Floats from the layer's first one on; and bytes of all.
 local function block_offsets(shape, layout, floats)
     local block, at = shape.block, {}
     floats = floats + plan.ALIGN // 4

@@ -577,8 +577,8 @@ function import.report(model, specs)
             add("  %-13s no spec of it: %s (norm %s, feed-forward %s, %d wide)", "block",
                 f.no_block, f.norm, f.ffn_act, f.ffn_width)
         end
-        for _, each in ipairs(words_of_block(f)) do
-            add("  %-13s %s", each[1], each[2])
+        for _, words in ipairs(words_of_block(f)) do
+            add("  %-13s %s", words[1], words[2])
         end
         if f.note and f.note ~= "" then
             add("  %-13s %s", "note", f.note)

@@ -6,6 +6,13 @@ return {
   max_seq = 260,
   qkv_bias = true,
   o_bias = true,
-  block = { norm = "layernorm", eps = 1e-6, ffn = 90, act = "gelu", bias = true, layer_scale = true },
+  block = {
+    norm = "layernorm",
+    eps = 1e-6,
+    ffn = 90,
+    act = "gelu",
+    bias = true,
+    layer_scale = true,
+  },
   isa = { "scalar_unfused", "scalar", "sse4.2", "avx2", "avx512" },
 }
