@@ -1,5 +1,4 @@
--- Masks, a range of keys and sinks in both forms of a layer with latents: a prompt goes on in the
--- latent one within a block of keys.
+-- Masks, a range of keys and sinks in both forms of a layer with latents, on sets with and without fma.
 return {
   name = "t_latent_mask",
   d_model = 24,
@@ -11,6 +10,6 @@ return {
   key_range = true,
   sinks = true,
   rope = { layout = "half" },
-  mla = { kv_rank = 13, nope_dim = 6, rope_dim = 4, expand = 530 },
+  mla = { kv_rank = 13, nope_dim = 6, rope_dim = 4, expand = 37 },
   isa = { "scalar_unfused", "scalar", "sse4.2", "avx2", "avx512" },
 }
