@@ -321,13 +321,13 @@ $   end
 
 static int sees(size_t row, size_t head, size_t j)
 {
+$   if not shape.mask.heads then
+    (void)head;
+$   end
 $   if biased then
     return bias[${shape.mask.heads and "head * bias_head_stride + " or ""}row * bias_stride + j] >= -1e30f;
 $   else
     return mask[row * mask_stride + j];
-$   end
-$   if not shape.mask.heads then
-    (void)head;
 $   end
 }
 $ end
@@ -337,9 +337,9 @@ static float *lse; /* of the latest call */
 
 static float minus_infinity(void)
 {
-    static const uint32_t bits = 0xff800000U;
+    static const uint32_t pattern = 0xff800000U;
     float x;
-    memcpy(&x, &bits, sizeof x);
+    memcpy(&x, &pattern, sizeof x);
     return x;
 }
 $ end
@@ -427,9 +427,9 @@ $ if shape.softcap then
 $ end
 $ if shape.alibi then
         {
-            const double bias = slope_of(head) * ((double)j - position);
-            sum += bias;
-            variance += sum * sum + (2.0 + apart) * bias * bias;
+            const double slanted = slope_of(head) * ((double)j - position);
+            sum += slanted;
+            variance += sum * sum + (2.0 + apart) * slanted * slanted;
         }
 $ end
 $ if shape.relative_bias then
@@ -997,13 +997,13 @@ $ end
 }
 $ end
 
-/* y[outs] = W x + bias for one row. */
-static void reference_project(const estimate *x, size_t ins, const float *w, const float *bias,
+/* y[outs] = W x + b for one row. */
+static void reference_project(const estimate *x, size_t ins, const float *w, const float *b,
                               size_t outs, estimate *y)
 {
     size_t i, o;
     for (o = 0; o < outs; o++) {
-        double sum = bias != NULL ? (double)bias[o] : 0.0, variance = 0.0;
+        double sum = b != NULL ? (double)b[o] : 0.0, variance = 0.0;
         for (i = 0; i < ins; i++) {
             const double weight = (double)w[${NAME}_WEIGHTS_IN_OUT ? i * outs + o : o * ins + i];
             sum += x[i].value * weight;

@@ -274,9 +274,10 @@ EACH(target, contract, ranges, NULL) {
         BAD(CACHE_ATTENTION, ERROR_RANGE, n, held + 1);
     for (enum function i = 0; i < RESET; i++) {
         /* a row of a mask has to hold all keys */
-        const size_t keys = i == CACHE_ATTENTION || (cross && i == LAYER) ? held
-                            : i == LAYER                                  ? next + 1
-                                                                          : scene.right[i].n_kv;
+        const bool appends = i == LAYER || i == BLOCK;
+        const size_t keys = i == CACHE_ATTENTION || (cross && appends) ? held
+                            : appends                                  ? next + 1
+                                                                       : scene.right[i].n_kv;
         if (i == APPEND || !scene.kernel->masked)
             continue;
         if (scene.kernel->mask_bias)
@@ -287,7 +288,7 @@ EACH(target, contract, ranges, NULL) {
     for (enum function i = APPEND; i <= LAYER; i++) {
         if (i == CACHE_ATTENTION)
             continue;
-        if (cross && i == LAYER)
+        if (cross && i != APPEND)
             continue;
         BAD(i, ERROR_RANGE, n, keys - next + 1);
         BAD(i, ERROR_RANGE, n, SIZE_MAX - (next ? next - 1 : 0)); /* pos + n wraps */
