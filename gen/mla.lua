@@ -12,8 +12,8 @@
 -- mla.on_cache(shape)          -> the shape of the attention on the cache: the latent form, or the
 --     shape itself without mla. All fields but kv_heads, head_dim, v_head_dim and values_in_keys
 --     are those of the shape
--- mla.expanded(shape)          -> the shape of the expanded form, as long as a prompt has it: without
---     what is the cache's and the attention calls' alone, a ring and log-sum-exps
+-- mla.expanded(shape)          -> the shape of the expanded form, as long as a prompt has it;
+--     without a ring and log-sum-exps, which are the cache's and the attention calls' alone
 -- mla.matrices(shape)          -> what a layer multiplies with, in the order of packed weights:
 --     array of {name, columns, depth, bias, heads = matrices of that kind, one after the other}
 -- mla.products(shape)          -> the products of a layer: array of {name, matrix, depth, bias,

@@ -605,7 +605,7 @@ types.gpt_oss = with(modern, experts, sized(2880, 64, 36, 2880, 131072,
 
 -- ---- latent attention ----
 
--- Experts from layer first_k_dense_replace on, in every moe_layer_freq-th one; the others are dense.
+-- Experts from layer first_k_dense_replace on, in each moe_layer_freq-th; the others are dense.
 local function dense_and_experts(dense, routed)
     return function(f)
         local first = f:read(facts.count("first_k_dense_replace", dense))

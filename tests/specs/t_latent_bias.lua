@@ -1,5 +1,5 @@
--- Biases of each head and of each bucket of distances, capped scores and log-sum-exps with latents, in a
--- block.
+-- Biases of each head and of each bucket of distances, capped scores and log-sum-exps with
+-- latents, in a block.
 return {
   name = "t_latent_bias",
   d_model = 20,

@@ -1,5 +1,5 @@
--- DeepSeek's dense decoder layer, as small as can be: a latent of q too, a prompt that is longer than
--- what is expanded, a feed-forward that is wider than all that it takes the place of.
+-- DeepSeek's dense decoder layer, as small as can be: a latent of q too, a prompt that is longer
+-- than what is expanded, a feed-forward that is wider than all that it takes the place of.
 return {
   name = "t_latent_block",
   d_model = 40,

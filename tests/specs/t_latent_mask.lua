@@ -1,4 +1,5 @@
--- Masks, a range of keys and sinks in both forms of a layer with latents, on sets with and without fma.
+-- Masks, a range of keys and sinks in both forms of a layer with latents, on sets with and without
+-- fma.
 return {
   name = "t_latent_mask",
   d_model = 24,

@@ -1,5 +1,5 @@
--- Attention with latents and a feed-forward side by side, each with a norm of its own; exactly so many
--- positions, of which some are expanded.
+-- Attention with latents and a feed-forward side by side, each with a norm of its own; exactly so
+-- many positions, of which some are expanded.
 return {
   name = "t_latent_parallel",
   d_model = 32,

@@ -1,5 +1,5 @@
--- A block around a layer with latents whose norms come after: no width fits a vector, a prompt of the
--- expanded form alone.
+-- A block around a layer with latents whose norms come after: no width fits a vector, a prompt of
+-- the expanded form alone.
 return {
   name = "t_latent_post",
   d_model = 21,

@@ -1,5 +1,5 @@
--- Latents of the latest positions only; ALiBi, and a range of keys, with their window. A prompt that is
--- longer than the ring is expanded past it.
+-- Latents of the latest positions only; ALiBi, and a range of keys, with their window. A prompt
+-- that is longer than the ring is expanded past it.
 return {
   name = "t_latent_ring",
   d_model = 16,
