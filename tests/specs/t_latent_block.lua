@@ -1,5 +1,5 @@
 -- DeepSeek's dense decoder layer, as small as can be: a latent of q too, a prompt that is longer
--- than what is expanded, a feed-forward that is wider than all that it takes the place of.
+-- than what is expanded.
 return {
   name = "t_latent_block",
   d_model = 40,
@@ -8,7 +8,7 @@ return {
   max_seq = 700,
   causal = true,
   rope = { layout = "interleaved" },
-  mla = { kv_rank = 18, q_rank = 12, nope_dim = 6, rope_dim = 4, expand = 70 },
-  block = { norm = "rmsnorm", ffn = 333, act = "silu", gated = true },
+  mla = { kv_rank = 18, q_rank = 12, nope_dim = 6, rope_dim = 4, expand = 19 },
+  block = { norm = "rmsnorm", ffn = 93, act = "silu", gated = true },
   isa = { "scalar_unfused", "scalar", "sse4.2", "avx2", "avx512" },
 }
