@@ -29,13 +29,15 @@ $ end
 $ local masked, biased = shape.mask, shape.mask and shape.mask.type == "bias"
 $ -- values that are channels of their keys are no argument
 $ local function values(text) return shape.values_in_keys and "" or ", " .. text end
+$ -- Plain C would take minutes for all rows of a large layer at once, where their number is fixed.
+$ local heavy = shape.exact and shape.emit ~= "attention" and memory.flops_prefill > 4e9
 /* Checks ${name} against plain loops in double precision; needs nothing but the C library.
  *
  *     cc -O2 ${name}_*.c -o ${name}_selftest
- *     ./${name}_selftest [--time] [ISA]
+ *     ./${name}_selftest [--time]${heavy and " [--all]" or ""} [ISA]
  *
  * Without ISA every instruction set written is checked that this CPU runs; the others are named
- * as skipped. --time also prints how fast each one is. The last line is `N passed, N failed`, the
+ * as skipped. --time also prints how fast each one is.${heavy and " --all does all of it in plain C, too." or ""} The last line is `N passed, N failed`, the
  * exit status 0 if none failed.
  *
  * The bound: a float operation is off by at most u = 2^-24 of its result. Next to each value the
@@ -117,6 +119,9 @@ static unsigned passed, failed;
 static double worst_share;          /* largest error seen, as a share of its bound, squared */
 static double worst_error;          /* largest error seen */
 static unsigned long long bits = 0; /* hash of every output, to compare instruction sets */
+$ if heavy then
+static int patient; /* whether plain C runs what takes it minutes */
+$ end
 
 static void check(int good, const char *what)
 {
@@ -1603,11 +1608,30 @@ $   else
     check(${name}_pack_weights(&source, weights.data) == 0, "weights are packed");
 $   end
 
+$ if heavy then
+    if (!patient && strncmp(isa, "scalar", 6) == 0) {
+        printf("%s: skipped, as it takes minutes unless asked for by --all: the ${which} without cache\n", isa);
+    } else {
+        static unsigned long long first[2]; /* of an instruction set that rounds as this one does */
+        const unsigned long long others = bits;
+        bits = 1;
+        check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
+              "${which} without cache runs");
+        check_layer(y, x, &w${own_parts}, alone, alone > 64 ? alone / 5 : 1${shape.mla and ", alone" or ""},
+                    "${which} without cache is near the reference");
+        hash(y, alone * D_MODEL);
+        if (first[apart > 0] == 0)
+            first[apart > 0] = bits;
+        check(bits == first[apart > 0], "${which} without cache has the same bits on each instruction set");
+        bits = others;
+    }
+$ else
     check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
           "${which} without cache runs");
     check_layer(y, x, &w${own_parts}, alone, alone > 64 ? alone / 5 : 1${shape.mla and ", alone" or ""},
                 "${which} without cache is near the reference");
     hash(y, alone * D_MODEL);
+$ end
     if (alone == rows) { /* else it would take long */
         memcpy(again, x, alone * D_MODEL * sizeof *x);
         check(${name}_${which}(weights.data, NULL, 0, alone, again, ${layer_more}again, shared.data, &backwards) == 0 &&
@@ -1807,6 +1831,10 @@ int main(int argc, char **argv)
     for (i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--time") == 0)
             timed = 1;
+$ if heavy then
+        else if (strcmp(argv[i], "--all") == 0)
+            patient = 1;
+$ end
         else
             only = argv[i];
     }
