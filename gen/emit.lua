@@ -167,9 +167,9 @@ local function kernel_text(shape, env, isa)
         local form = of_form(own, own.mla_layer.expanded, "expanded")
         own.expanded_query_rows = form.own.query_rows
         -- the exponential serves both forms
-        kernel = parts_of("kernel", { "names", "exp", "attention" }, own)
+        kernel = parts_of("kernel", { "names", "exp", "attention", "merge" }, own)
             .. parts_of("kernel", { "names", "attention" }, form)
-            .. parts_of("kernel", { "projection", "rope", "norm", "table" }, own)
+            .. parts_of("kernel", { "activation", "projection", "rope", "norm", "table" }, own)
     else
         kernel = parts_of("kernel", kernel_parts, own)
     end

@@ -852,24 +852,13 @@ local function complete(given, source)
 
     if shape.clip_qkv and shape.emit == "attention" then
         wrong("clip_qkv", "clamps what a layer projects; it needs emit = \"layer\" or \"block\"")
-    elseif shape.mla and shape.clip_qkv then
-        wrong("clip_qkv", "not supported with mla; leave it out")
-    end
-    if shape.mla and relative then
-        wrong("relative_bias", "not supported with mla yet; leave it out")
-    elseif shape.mla and shape.mask then
-        wrong("mask", "not supported with mla yet; leave it out")
-    elseif shape.mla and shape.key_range then
-        wrong("key_range", "not supported with mla yet; leave it out")
     end
     if shape.mla then
         mla.fits(shape, function(path, value, text)
             refuse(source, path, value, text)
         end)
     end
-    if shape.mla and shape.block then
-        wrong("block", "not supported together with mla yet; leave one of them out")
-    elseif shape.block then
+    if shape.block then
         shape.block = block_rules.complete(shape.block, function(name, text)
             refuse(source, "block." .. name, given.block[name], text)
         end)

@@ -39,8 +39,8 @@ typedef struct ${name}_kernels {
     const char *isa;
     size_t query_rows; /* rows that attend() takes at once, at most */
 $ if shape.values_in_keys then
-    /* Packs the keys, and so the values, of n positions from pos on. */
-    void (*pack)(const float *k, size_t pos, size_t n, float *kv);
+    /* Packs the keys, and so the values, of n positions from pos on${layout.cache.ring and "; ring: into a ring cache" or ""}. */
+    void (*pack)(const float *k, size_t pos, size_t n, ${layout.cache.ring and "int ring, " or ""}float *kv);
 $ elseif layout.cache.ring then
     /* Packs the keys and values of one KV head for n positions from pos on; ring: into a ring cache. */
     void (*pack)(const float *k, const float *v, size_t pos, size_t n, int ring, float *kv);

@@ -461,7 +461,7 @@ $ else
 $ end
     }
 $ if masked then
-    for (d = 0; !any && d < V_HEAD_DIM; d++)
+    for (d = 0; !any && d < ${P}V_HEAD_DIM; d++)
         out[d].value = out[d].variance = 0.0;
 $   if shape.lse then
     log_sum->value = ${shape.sinks and "sink_of(head)" or "(double)minus_infinity()"};
@@ -769,7 +769,7 @@ static void test_merge(void)
     const size_t cuts[] = {0, n / 3, n / 2, n};
     block scratch = block_new(${NAME}_CACHE_SCRATCH_BYTES);
     float *q = random_floats(rows * Q_ROW, 2.0f, 24), *k = random_floats(n * K_ROW, 1.0f, 25);
-    float *v = random_floats(n * V_ROW, 1.0f, 26);
+    float *v = ${shape.values_in_keys and "values_of_keys(k, n)" or "random_floats(n * V_ROW, 1.0f, 26)"};
     float *out = floats(rows * O_ROW), *whole = floats(rows * O_ROW), *sums = floats(rows * HEADS);
     float *const all = lse;
     int good = 1;
@@ -784,7 +784,7 @@ $ end
         block cache = block_new(${NAME}_CACHE_BYTES);
         lse = part == 0 ? all : sums;
         good = good && ${name}_cache_reset(cache.data) == 0 &&
-               ${name}_cache_append(cache.data, 0, cuts[part + 1] - first, k + first * K_ROW, v + first * V_ROW) == 0;
+               ${name}_cache_append(cache.data, 0, cuts[part + 1] - first, k + first * K_ROW${values("v + first * V_ROW")}) == 0;
         good = good && ${cache_attention}(cache.data, n - rows - first, rows, q,
                                          ${from_key(extras, "first")}part == 0 ? whole : out, scratch.data, NULL) == 0;
         if (part > 0)
@@ -855,9 +855,9 @@ $ if layout.cache.ring then
         int good = 1;
         size_t i;
         for (i = 0; i < ${NAME}_CACHE_POSITIONS + 1; i++)
-            good = good && ${name}_cache_append(cache.data, i, 1, k, v) == 0;
+            good = good && ${name}_cache_append(cache.data, i, 1, k${values("v")}) == 0;
         check(good, "a ring cache takes more positions than it holds");
-        check(${name}_cache_append(cache.data, 0, ${NAME}_CHUNK + 1, k, v) == ${NAME}_ERROR_RANGE,
+        check(${name}_cache_append(cache.data, 0, ${NAME}_CHUNK + 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
               "appending more than a chunk is refused");
         check(${cache_attention}(cache.data, least, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
               "attention to a key that was overwritten is refused");

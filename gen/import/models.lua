@@ -615,7 +615,29 @@ types.gpt_oss = with(modern, experts, sized(2880, 64, 36, 2880, 131072,
 
 -- ---- latent attention ----
 
-local mla = with(modern, experts, { -- but for its first layers
+-- Experts from layer first_k_dense_replace on, in each moe_layer_freq-th; the others are dense.
+local function dense_and_experts(dense, routed)
+    return function(f)
+        local first = f:read(facts.count("first_k_dense_replace", dense))
+        local each = f:read(size("moe_layer_freq", 1))
+        local any = f:read(size("n_routed_experts", routed, NONE)) ~= nil
+        local found = { dense = {}, experts = {} }
+        for i = 0, f.layers - 1 do
+            local name = any and i >= first and i % each == 0 and "experts" or "dense"
+            table.insert(found[name], i)
+        end
+        local variants = {}
+        for i, name in ipairs { "dense", "experts" } do
+            variants[i] = { layers = found[name], suffix = name,
+                label = ("%s layers (%s)"):format(name, facts.layer_list(found[name])),
+                facts = name == "experts" and experts or {} }
+        end
+        return variants
+    end
+end
+
+local mla = with(modern, {
+    one_row = "-", -- the attention is the same
     kv_heads = function(f)
         local given = f:read(size("num_key_value_heads", NONE, fact "heads"))
         if given ~= f.heads then
@@ -668,8 +690,11 @@ local mla = with(modern, experts, { -- but for its first layers
             2 * f.heads * (f.head_dim + f.v_head_dim))
     end,
 })
-types.deepseek_v2 = with(mla, sized(4096, 32, 32, 11008, 2048))
+types.deepseek_v2 = with(mla, any_ffn_bias, sized(4096, 32, 32, 11008, 2048), {
+    variants = dense_and_experts(0, 64),
+})
 types.deepseek_v3 = with(mla, sized(7168, 128, 61, 18432, 4096, { kv_heads = 128 }), {
+    variants = dense_and_experts(3, 256),
     rope_layout = function(f)
         return f:read(flag("rope_interleave", true)) and "interleaved" or "half"
     end,

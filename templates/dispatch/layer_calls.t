@@ -51,14 +51,17 @@ $ for _, extra in ipairs(packed) do
     job->call.${extra.name} = job->weights + ${w[extra.name]};
 $ end
 $ if block then
-$   local inner, normed = 0, rows * layout.inner_width
-$   if shape.mla then inner, normed = mla_layer.rows.inner, mla_layer.rows.normed end
     job->whole = whole;
-$   if block.ffn > 0 then
-    job->inner = job->rows${inner > 0 and (" + %d"):format(inner) or ""}; /* once q, k, v and the attention's output are used */
-$   end
-    job->normed = job->rows + ${normed};
+    /* inner: once q, k, v and the attention's output are used */
+$   if shape.mla then
+    job->inner = job->rows + ${mla_layer.rows.inner};
+    job->normed = job->rows + ${mla_layer.rows.normed};
+    job->part = job->rows + ${mla_layer.rows.part};
+$   else
+    job->inner = job->rows;
+    job->normed = job->rows + ${rows * layout.inner_width};
     job->part = job->normed + ${rows} * ${NAME}_D_MODEL;
+$   end
 $ end
     return ${NAME}_OK;
 }

@@ -216,7 +216,7 @@ values["mla"] = function(d, it)
     }
     it.heads = math.min(it.heads, math.max(1, 2000 // (2 * own.kv_rank + own.rope_dim)))
     it.kv_heads, it.head_dim = nil, own.nope_dim + own.rope_dim
-    it.causal, it.window_right, it.cache = true, nil, nil
+    it.causal, it.window_right = true, nil
     it.rope = {}
     return own
 end
@@ -279,10 +279,10 @@ local features = {
     { "sinks" },
     { "alibi" },
     { "relative_bias" },
-    { "mla", unless = function(it) return it.relative_bias end },
-    { "mask", unless = has_latent },
-    { "key_range", unless = has_latent },
-    { "lse", unless = has_latent },
+    { "mla" },
+    { "mask" },
+    { "key_range" },
+    { "lse" },
     { "rope", unless = is_narrow },
     { "cross", unless = has_positions },
     { "qk_norm", unless = has_latent },
@@ -293,7 +293,7 @@ local features = {
     { "d_model" },
     { "tile" },
     { "unroll" },
-    { "block", unless = has_latent },
+    { "block" },
     { "emit" },
 }
 -- Fields that draw_shape and draw fill in themselves.

@@ -553,9 +553,14 @@ Test(import, specs_hold_what_was_read) {
     expect_words("specs/openai_whisper_tiny_cross.lua", "max_seq = 448|cross = { max_seq = 1500 }");
     expect_no_word("specs/openai_whisper_tiny_cross.lua", "causal");
     import_data("deepseek-ai-DeepSeek-V2-Lite", NULL, NULL);
-    expect_words("specs/deepseek_ai_deepseek_v2_lite.lua",
-                 "head_dim = 192|v_head_dim = 128|kv_rank = 512|nope_dim = 128|rope_dim = 64|"
-                 "scale = 0.11472138|layout = \"interleaved\"|type = \"yarn\"");
+    expect_words("specs/deepseek_ai_deepseek_v2_lite_dense.lua",
+                 "dense layers (0)|head_dim = 192|v_head_dim = 128|kv_rank = 512|nope_dim = 128|"
+                 "rope_dim = 64|scale = 0.11472138|layout = \"interleaved\"|type = \"yarn\"|"
+                 "block = { act = \"silu\", eps = 1e-06, ffn = 10944, gated = true");
+    expect_words("specs/deepseek_ai_deepseek_v2_lite_experts.lua",
+                 "experts layers (1-26)|no block: its feed-forward is a mixture of experts|"
+                 "kv_rank = 512");
+    expect_no_word("specs/deepseek_ai_deepseek_v2_lite_experts.lua", "ffn =");
     import_data("google-t5-small", "--seq", "64");
     expect_words("specs/google_t5_small_encoder.lua",
                  "seq = 64|scale = 1.0|buckets = 32|max_distance = 128|bidirectional = true");

@@ -192,7 +192,7 @@ static const struct {
     {LATENT "t.causal = false", "'causal' = false|causal = true"},
     {LATENT "t.kv_heads = 2", "'kv_heads' = 2|heads = 8|leave it out"},
     {LATENT "t.qk_norm = { type = 'rmsnorm' }", "'qk_norm'|mla norms its latents"},
-    {LATENT "t.cache = 'ring'; t.window = 5", "'cache' = \"ring\"|mla|linear"},
+    {LATENT "t.clip_qkv = 2", "'clip_qkv' = 2.0|latent form|clamped"},
     {LATENT "t.rope = nil", "'rope'|missing|rope_dim"},
     {LATENT "t.rope.rotary_dim = 4", "'rope.rotary_dim' = 4|mla.rope_dim = 2"},
     {LATENT "t.rope.scaling = { type = 'proportional' }", "'rope.scaling.type'|whole head"},
@@ -212,9 +212,6 @@ static const struct {
     {"t.cross = { max_seq = 9 }; t.rope = {}", "'rope'|cross attention"},
     {"t.cross = { max_seq = 9 }; t.seq = t.max_seq; t.max_seq = nil", "'seq'|give max_seq"},
     {"t.cross = { max_seq = 9, d_model = 8 }; t.emit = 'attention'", "'cross.d_model'|emit"},
-    {"t.block = { norm = 'rmsnorm', ffn = 9, act = 'silu' }; t.causal = true; t.kv_heads = nil; "
-     "t.head_dim = nil; t.rope = {}; t.mla = { kv_rank = 8, nope_dim = 4, rope_dim = 4 }",
-     "'block'|together with mla"},
     {"t.block = true", "'block' = true|a table with norm, place"},
     {"t.block = {}", "'block.norm'|missing|layernorm|rmsnorm"},
     {"t.block = { norm = 'rmsnorm', act = 'silu' }", "'block.ffn'|missing|width"},
