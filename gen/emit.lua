@@ -112,7 +112,8 @@ local function title(shape)
         kv_heads = ("a latent of %d + %d channels"):format(shape.mla.kv_rank, shape.mla.rope_dim)
     end
     if shape.block then
-        kind = "transformer block with " .. kind
+        kind = (shape.block.ffn > 0 and "transformer block with "
+            or "attention's part of a transformer block, ") .. kind
     end
     return ("%s: %s, %d query heads, %s, head_dim %d%s, %s %d positions%s"):format(
         shape.name, kind, shape.heads, kv_heads, shape.head_dim,
@@ -166,9 +167,9 @@ local function kernel_text(shape, env, isa)
         local form = of_form(own, own.mla_layer.expanded, "expanded")
         own.expanded_query_rows = form.own.query_rows
         -- the exponential serves both forms
-        kernel = parts_of("kernel", { "names", "exp", "attention" }, own)
+        kernel = parts_of("kernel", { "names", "exp", "attention", "merge" }, own)
             .. parts_of("kernel", { "names", "attention" }, form)
-            .. parts_of("kernel", { "projection", "rope", "norm", "table" }, own)
+            .. parts_of("kernel", { "activation", "projection", "rope", "norm", "table" }, own)
     else
         kernel = parts_of("kernel", kernel_parts, own)
     end

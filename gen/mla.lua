@@ -12,7 +12,8 @@
 -- mla.on_cache(shape)          -> the shape of the attention on the cache: the latent form, or the
 --     shape itself without mla. All fields but kv_heads, head_dim, v_head_dim and values_in_keys
 --     are those of the shape
--- mla.expanded(shape)          -> the shape of the expanded form, as long as a prompt has it
+-- mla.expanded(shape)          -> the shape of the expanded form, as long as a prompt has it;
+--     without a ring and log-sum-exps, which are the cache's and the attention calls' alone
 -- mla.matrices(shape)          -> what a layer multiplies with, in the order of packed weights:
 --     array of {name, columns, depth, bias, heads = matrices of that kind, one after the other}
 -- mla.products(shape)          -> the products of a layer: array of {name, matrix, depth, bias,
@@ -57,10 +58,9 @@ function mla.fits(shape, refuse)
             .. "leave it out"):format(shape.heads))
     elseif shape.qk_norm then
         refuse("qk_norm", shape.qk_norm, "mla norms its latents; leave it out")
-    elseif shape.lse then
-        refuse("lse", true, "mla gives no log-sum-exp; leave it out")
-    elseif shape.cache == "ring" then
-        refuse("cache", shape.cache, 'mla keeps the latents of all positions; it takes "linear"')
+    elseif shape.clip_qkv then
+        refuse("clip_qkv", shape.clip_qkv, "mla's latent form has no keys and values of heads that "
+            .. "could be clamped; leave it out")
     elseif not rope then
         refuse("rope", nil, "missing; mla turns rope_dim channels of q and k")
     elseif rope.rotary_dim ~= shape.mla.rope_dim then
@@ -83,7 +83,8 @@ function mla.on_cache(shape)
 end
 
 function mla.expanded(shape)
-    return changed(shape, { capacity = math.min(shape.capacity, shape.mla.expand) })
+    return changed(shape, { capacity = math.min(shape.capacity, shape.mla.expand),
+        cache = "linear", lse = false })
 end
 
 function mla.matrices(shape)

@@ -88,7 +88,7 @@ local function cache_layout(shape, layout)
         local positions = blocks * plan.BLOCK
         if positions < shape.capacity then
             return { ring = blocks, positions = positions, chunk = positions - around,
-                head_floats = positions * (shape.head_dim + layout.value_width) }
+                head_floats = positions * (shape.head_dim + layout.stored_values) }
         end
     end
     return { positions = layout.keys, chunk = layout.keys, head_floats = layout.head_floats }
@@ -135,6 +135,7 @@ function plan.layout(shape)
     if shape.block then
         layout.norm = norm_layout(shape.d_model, 1, shape.block.norm_bias) -- each of the block's
         layout.norms = block_rules.norms(shape.block)
+        layout.scales = block_rules.scales(shape.block)
     end
     return layout
 end
@@ -235,7 +236,7 @@ function plan.make(shape, isa)
         choose("value_keys", 64,
             "in decode, keys whose values all tiles take before the next ones")
     end
-    if shape.mask and p.value_keys % 32 ~= 0 then
+    if shape.mask and p.value_keys and p.value_keys % 32 ~= 0 then
         local message = "field 'tile.value_keys' = %d: right, with a mask, is a multiple of 32"
         error({ field = "tile.value_keys", message = message:format(p.value_keys) })
     end
@@ -368,8 +369,9 @@ end
 --- A layer with mla. step: rows that it takes at a time; latent_step: of the latent form, whose
 -- queries are wide. weights: `matrices` (mla.matrices, each with its `offset` and the floats from
 -- one head to the next, `stride`), the norms' offsets, `floats`. rows: offsets of the parts of the
--- scratch, behind the keys and values of the expanded form; what that form needs and what the
--- latent one does lie in the same place. floats: all of it. expanded, expanded_layout: its shape.
+-- scratch, behind the keys and values of the expanded form; what that form needs, what the latent
+-- one does, and a block's inner values lie in the same place. floats: all of it. expanded,
+-- expanded_layout: the expanded form's shape.
 function plan.mla_layer(shape)
     local own, heads = shape.mla, shape.heads
     local layer = { weights = { matrices = {} }, rows = {} }
@@ -404,7 +406,15 @@ function plan.mla_layer(shape)
     position = shared
     rows("latent_q", heads * latent.head_dim, layer.latent_step)
     rows("latent_o", heads * latent.v_head_dim, layer.latent_step)
-    layer.floats = math.max(position, expanded_end)
+    position = math.max(position, expanded_end)
+    if shape.block then
+        layer.rows.inner = layer.rows.q_a -- in the place of all of them
+        position = math.max(position,
+            layer.rows.inner + ceil_to(layer.step * shape.block.ffn, 16))
+        rows("normed", shape.d_model)
+        rows("part", shape.d_model)
+    end
+    layer.floats = position
     return layer
 end
 
@@ -453,25 +463,31 @@ local function pairs_visible(shape, layout, n)
     return before + after - n, shape.window > 0 and math.min(shape.window, n) or n
 end
 
--- What a block has beside the layer: the feed-forward's matrices and biases, the norms.
+-- What a block has beside the layer: the feed-forward's matrices and biases, norms, layer scales.
 local function add_block(memory, shape, layout)
     local block, parameters = shape.block, memory.parameters
     local inner = block.gated and 2 or 1 -- matrices from x to the inner width
+    local scales = #layout.scales * shape.d_model
     parameters.ffn = (inner + 1) * block.ffn * shape.d_model
     parameters.ffn_bias = block.bias and inner * block.ffn + shape.d_model or 0
     parameters.block_norm = #layout.norms * layout.norm.parameters
+    parameters.layer_scale = scales > 0 and scales or nil
     parameters.total = parameters.total + parameters.ffn + parameters.ffn_bias
-        + parameters.block_norm
+        + parameters.block_norm + scales
 end
 
--- Packed weights of the block, after those of the layer: a head of its own, the norms, the panels
--- of the feed-forward. Floats from the layer's first one on; and bytes of all.
+-- Packed weights of the block, after those of the layer: a head of its own, norms, layer scales,
+-- the panels of the feed-forward. Floats from the layer's first one on; and bytes of all.
 local function block_offsets(shape, layout, floats)
     local block, at = shape.block, {}
     floats = floats + plan.ALIGN // 4
     for _, name in ipairs(layout.norms) do
         at[name] = floats
         floats = floats + layout.norm.floats
+    end
+    for _, name in ipairs(layout.scales) do
+        at[name] = floats
+        floats = floats + layout.norm.stride
     end
     at.up = floats
     at.down = at.up + (block.gated and 2 or 1)
@@ -481,7 +497,7 @@ local function block_offsets(shape, layout, floats)
 end
 
 -- Costs of a layer with mla, likewise.
-local function mla_costs(shape, memory)
+local function mla_costs(shape, layout, memory)
     local parameters, layer = mla.parameters(shape), plan.mla_layer(shape)
     memory.parameters = { projections = parameters.projections, bias = parameters.bias,
         norm = parameters.norm,
@@ -490,6 +506,11 @@ local function mla_costs(shape, memory)
     memory.layer_bytes = layer.floats * 4
     memory.weight_offsets = layer.weights
     memory.weights_bytes = plan.ALIGN + layer.weights.floats * 4
+    if shape.block then
+        add_block(memory, shape, layout)
+        memory.block_offsets, memory.block_weights_bytes =
+            block_offsets(shape, layout, layer.weights.floats)
+    end
 
     -- Both forms multiply with kv_b_proj once a row: it makes keys and values, or q' and outputs.
     local n, latent = shape.capacity, mla.on_cache(shape)
@@ -498,9 +519,10 @@ local function mla_costs(shape, memory)
     local expanded_pairs = pairs_visible(shape, layer.expanded_layout, early)
     local per_pair = 2 * shape.heads * (shape.head_dim + shape.v_head_dim)
     local per_latent_pair = 2 * shape.heads * (latent.head_dim + latent.v_head_dim)
+    local per_row = 2 * (parameters.projections + (memory.parameters.ffn or 0))
     memory.flops_prefill = per_pair * expanded_pairs
-        + per_latent_pair * (pairs_seen - expanded_pairs) + 2 * parameters.projections * n
-    memory.flops_decode = per_latent_pair * most_seen + 2 * parameters.projections
+        + per_latent_pair * (pairs_seen - expanded_pairs) + per_row * n
+    memory.flops_decode = per_latent_pair * most_seen + per_row
 end
 
 function plan.memory(shape)
@@ -514,14 +536,15 @@ function plan.memory(shape)
         end
     end
     if shape.block and shape.block.gated then -- a panel of the gate, while up is computed
-        memory.thread_bytes = math.max(memory.thread_bytes, layout.layer_rows * plan.PANEL * 4)
+        local rows = shape.mla and plan.mla_layer(shape).step or layout.layer_rows
+        memory.thread_bytes = math.max(memory.thread_bytes, rows * plan.PANEL * 4)
     end
     memory.cache_bytes = layout.cache_bytes
     memory.kv_bytes_per_token = cached.kv_heads * (cached.head_dim + layout.stored_values) * 4
     memory.head_bytes = layout.head_floats * 4
     memory.all_heads_bytes = cached.kv_heads * memory.head_bytes
     if shape.mla then
-        mla_costs(shape, memory)
+        mla_costs(shape, layout, memory)
         memory.scratch_bytes = memory.layer_bytes + memory.thread_bytes + memory.all_heads_bytes
         memory.cache_scratch_bytes = memory.layer_bytes + memory.thread_bytes
         return memory

@@ -29,13 +29,15 @@ $ end
 $ local masked, biased = shape.mask, shape.mask and shape.mask.type == "bias"
 $ -- values that are channels of their keys are no argument
 $ local function values(text) return shape.values_in_keys and "" or ", " .. text end
+$ -- Plain C would take minutes for all rows of a large layer at once, where their number is fixed.
+$ local heavy = shape.exact and shape.emit ~= "attention" and memory.flops_prefill > 4e9
 /* Checks ${name} against plain loops in double precision; needs nothing but the C library.
  *
  *     cc -O2 ${name}_*.c -o ${name}_selftest
- *     ./${name}_selftest [--time] [ISA]
+ *     ./${name}_selftest [--time]${heavy and " [--all]" or ""} [ISA]
  *
  * Without ISA every instruction set written is checked that this CPU runs; the others are named
- * as skipped. --time also prints how fast each one is. The last line is `N passed, N failed`, the
+ * as skipped. --time also prints how fast each one is.${heavy and " --all does all of it in plain C, too." or ""} The last line is `N passed, N failed`, the
  * exit status 0 if none failed.
  *
  * The bound: a float operation is off by at most u = 2^-24 of its result. Next to each value the
@@ -117,6 +119,9 @@ static unsigned passed, failed;
 static double worst_share;          /* largest error seen, as a share of its bound, squared */
 static double worst_error;          /* largest error seen */
 static unsigned long long bits = 0; /* hash of every output, to compare instruction sets */
+$ if heavy then
+static int patient; /* whether plain C runs what takes it minutes */
+$ end
 
 static void check(int good, const char *what)
 {
@@ -456,7 +461,7 @@ $ else
 $ end
     }
 $ if masked then
-    for (d = 0; !any && d < V_HEAD_DIM; d++)
+    for (d = 0; !any && d < ${P}V_HEAD_DIM; d++)
         out[d].value = out[d].variance = 0.0;
 $   if shape.lse then
     log_sum->value = ${shape.sinks and "sink_of(head)" or "(double)minus_infinity()"};
@@ -764,7 +769,7 @@ static void test_merge(void)
     const size_t cuts[] = {0, n / 3, n / 2, n};
     block scratch = block_new(${NAME}_CACHE_SCRATCH_BYTES);
     float *q = random_floats(rows * Q_ROW, 2.0f, 24), *k = random_floats(n * K_ROW, 1.0f, 25);
-    float *v = random_floats(n * V_ROW, 1.0f, 26);
+    float *v = ${shape.values_in_keys and "values_of_keys(k, n)" or "random_floats(n * V_ROW, 1.0f, 26)"};
     float *out = floats(rows * O_ROW), *whole = floats(rows * O_ROW), *sums = floats(rows * HEADS);
     float *const all = lse;
     int good = 1;
@@ -779,7 +784,7 @@ $ end
         block cache = block_new(${NAME}_CACHE_BYTES);
         lse = part == 0 ? all : sums;
         good = good && ${name}_cache_reset(cache.data) == 0 &&
-               ${name}_cache_append(cache.data, 0, cuts[part + 1] - first, k + first * K_ROW, v + first * V_ROW) == 0;
+               ${name}_cache_append(cache.data, 0, cuts[part + 1] - first, k + first * K_ROW${values("v + first * V_ROW")}) == 0;
         good = good && ${cache_attention}(cache.data, n - rows - first, rows, q,
                                          ${from_key(extras, "first")}part == 0 ? whole : out, scratch.data, NULL) == 0;
         if (part > 0)
@@ -850,9 +855,9 @@ $ if layout.cache.ring then
         int good = 1;
         size_t i;
         for (i = 0; i < ${NAME}_CACHE_POSITIONS + 1; i++)
-            good = good && ${name}_cache_append(cache.data, i, 1, k, v) == 0;
+            good = good && ${name}_cache_append(cache.data, i, 1, k${values("v")}) == 0;
         check(good, "a ring cache takes more positions than it holds");
-        check(${name}_cache_append(cache.data, 0, ${NAME}_CHUNK + 1, k, v) == ${NAME}_ERROR_RANGE,
+        check(${name}_cache_append(cache.data, 0, ${NAME}_CHUNK + 1, k${values("v")}) == ${NAME}_ERROR_RANGE,
               "appending more than a chunk is refused");
         check(${cache_attention}(cache.data, least, 1, q, ${more}out, scratch.data, NULL) == ${NAME}_ERROR_RANGE,
               "attention to a key that was overwritten is refused");
@@ -1243,6 +1248,9 @@ $ if block then
 /* What a block has besides; what the model lacks is NULL. */
 typedef struct parts {
     float *norms[4], *norm_biases[4]; /* before and after attention, before and after the feed-forward */
+$   if block.layer_scale then
+    float *scales[2]; /* of attention and of the feed-forward */
+$   end
     float *gate, *up, *down, *gate_bias, *up_bias, *down_bias;
 } parts;
 
@@ -1258,6 +1266,10 @@ static parts made_parts(void)
         scale_in *= 0.5f;
     while (scale_out * scale_out * (float)ffn > 3.0f)
         scale_out *= 0.5f;
+$   if block.layer_scale then
+    for (i = 0; i < 2; i++)
+        made.scales[i] = random_floats(D_MODEL, 2.0f, 44 + (unsigned long)i);
+$   end
     for (i = 0; i < 4; i++) {
         made.norms[i] = has[i] ? random_floats(D_MODEL, 2.0f, 30 + (unsigned long)i) : NULL;
         made.norm_biases[i] = has[i] && ${NAME}_NORM_BIAS ? random_floats(D_MODEL, 1.0f, 34 + (unsigned long)i) : NULL;
@@ -1278,6 +1290,10 @@ static void free_parts(parts used)
         free(used.norms[i]);
         free(used.norm_biases[i]);
     }
+$   if block.layer_scale then
+    for (i = 0; i < 2; i++)
+        free(used.scales[i]);
+$   end
     free(used.gate);
     free(used.up);
     free(used.down);
@@ -1287,6 +1303,7 @@ static void free_parts(parts used)
 }
 
 $   local act = block.act
+$   if act then
 /* The activation: its own error, and errors of x as far as it is steep. */
 static estimate activation(estimate x)
 {
@@ -1329,15 +1346,16 @@ $   end
     return y;
 }
 
-/* x + ${NAME}_RESIDUAL_MULTIPLIER * a, in a */
-static void add_residual(const estimate *x, estimate *a)
+$   end
+$   local scaled = block.layer_scale
+/* x + ${scaled and "scale" or NAME .. "_RESIDUAL_MULTIPLIER"} * a, in a */
+static void add_residual(const estimate *x, ${scaled and "const float *scale, " or ""}estimate *a)
 {
-    const double m = ${NAME}_RESIDUAL_MULTIPLIER;
     size_t i;
     for (i = 0; i < D_MODEL; i++) {
-        const double term = m * a[i].value;
+        const double m = ${scaled and "(double)scale[i]" or NAME .. "_RESIDUAL_MULTIPLIER"}, term = m * a[i].value;
         a[i].value = x[i].value + term;
-        a[i].variance = x[i].variance + m * m * a[i].variance + a[i].value * a[i].value${block.residual_multiplier and " + (1.0 + apart) * term * term" or ""};
+        a[i].variance = x[i].variance + m * m * a[i].variance + a[i].value * a[i].value${(scaled or block.residual_multiplier) and " + (1.0 + apart) * term * term" or ""};
     }
 }
 
@@ -1350,21 +1368,23 @@ static void norm_of(const parts *own, int which, estimate *x)
 /* The rest of the block for one row: x, the attention's input, and its output in y. */
 static void finish_block(const parts *own, const estimate *x, const estimate *normed, estimate *y)
 {
+$   local place = block.place
+$   local of_output = place == "sandwich" or place == "res_post"
+$   if block.ffn > 0 then
     const size_t ffn = ${NAME}_FFN, bytes = D_MODEL * sizeof(estimate);
     estimate *in = (estimate *)allocate(bytes), *out = (estimate *)allocate(bytes);
     estimate *inner = (estimate *)allocate(2 * ffn * sizeof(estimate));
     size_t i;
-$   local place = block.place
-$   local of_output = place == "sandwich" or place == "res_post"
+$   end
 $   if of_output then
     norm_of(own, 1, y);
 $   end
-    add_residual(x, y);
+    add_residual(x, ${scaled and "own->scales[0], " or ""}y);
 $   if place == "post" then
     norm_of(own, 1, y);
 $   end
+$   if block.ffn > 0 then
     memcpy(in, ${place == "parallel" and (block.parallel_norms == 2 and "x" or "normed") or "y"}, bytes);
-    (void)normed;
 $   if block.parallel_norms == 2 or place == "pre" or place == "sandwich" then
     norm_of(own, 2, in);
 $   end
@@ -1385,7 +1405,7 @@ $   end
 $   if of_output then
     norm_of(own, 3, out);
 $   end
-    add_residual(y, out);
+    add_residual(y, ${scaled and "own->scales[1], " or ""}out);
     memcpy(y, out, bytes);
 $   if place == "post" then
     norm_of(own, 3, y);
@@ -1393,6 +1413,8 @@ $   end
     free(in);
     free(out);
     free(inner);
+$   end
+    (void)own, (void)normed;
 }
 
 $ end
@@ -1538,48 +1560,7 @@ $ end
 $ for _, extra in ipairs(packed) do
     source.${extra.name} = ${extra.name};
 $ end
-$ if shape.cross then
-    source_rows = random_floats(rows * SOURCE, 1.5f, 27);
-    check(${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == ${NAME}_ERROR_CACHE,
-          "a cache that was never reset is refused for a source");
-    check(${name}_cache_reset(cache.data) == 0 &&
-              ${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == ${NAME}_ERROR_WEIGHTS,
-          "weights that were never packed are refused");
-    check(${name}_pack_weights(&source, weights.data) == 0, "weights are packed");
-
-    check(${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == 0 &&
-              ${name}_layer(weights.data, cache.data, rows, x, ${layer_more}y, scratch.data, NULL) == 0,
-          "layer runs");
-    check_layer(y, x, &w, rows, rows > 8 ? 4 : 1, "layer is near the reference");
-    hash(y, rows * D_MODEL);
-
-    good = ${name}_cache_reset(cache.data) == 0;
-    for (i = 0; held < rows; i++, held += size) {
-        size = chunk(i, rows - held);
-        good = good && ${name}_source(weights.data, cache.data, held, size, source_rows + held * SOURCE,
-                               shared.data, &backwards) == 0;
-    }
-    memcpy(again, x, rows * D_MODEL * sizeof *x);
-    for (i = 0, held = 0; held < rows; i++, held += size) {
-        size = chunk(i, rows - held);
-        good = good && ${name}_layer(weights.data, cache.data, size, again + held * D_MODEL,
-                               ${from_row(layer_extras, "held")}again + held * D_MODEL, shared.data, &backwards) == 0;
-    }
-    check(good && same(y, again, rows * D_MODEL), "source and layer in chunks, in place, with a pool have the same bits");
-
-    check(${name}_source(weights.data, cache.data, KV_CAPACITY, 1, source_rows, scratch.data, NULL) ==
-              ${NAME}_ERROR_RANGE,
-          "a source past its capacity is refused");
-    check(${name}_layer(weights.data, cache.data, ${NAME}_CAPACITY + 1, x, ${layer_more}again, scratch.data, NULL) ==
-              ${NAME}_ERROR_RANGE,
-          "more rows than there may be are refused");
-    check(${name}_layer(weights.data, NULL, 1, x, ${layer_more}again, scratch.data, NULL) == ${NAME}_ERROR_NULL,
-          "layer without a source is refused");
-    free(source_rows);
-$ else
-    check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) ==
-              ${NAME}_ERROR_WEIGHTS,
-          "weights that were never packed are refused");
+$ local function pack()
 $   if whole then
     memset(&all, 0, sizeof all);
     all.attention = source;
@@ -1590,7 +1571,10 @@ $       if block.norm_bias then
     all.${each}_bias = own.norm_biases[${at}];
 $       end
 $     end
-$     for _, each in ipairs { "gate", "up", "down" } do
+$     for index, each in ipairs(layout.scales) do
+    all.${each} = own.scales[${index - 1}];
+$     end
+$     for _, each in ipairs(block.ffn > 0 and { "gate", "up", "down" } or {}) do
 $       if each ~= "gate" or block.gated then
     all.w_${each} = own.${each};
 $         if block.bias then
@@ -1602,12 +1586,75 @@ $     end
 $   else
     check(${name}_pack_weights(&source, weights.data) == 0, "weights are packed");
 $   end
+$ end
+$ if shape.cross then
+    source_rows = random_floats(rows * SOURCE, 1.5f, 27);
+    check(${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == ${NAME}_ERROR_CACHE,
+          "a cache that was never reset is refused for a source");
+    check(${name}_cache_reset(cache.data) == 0 &&
+              ${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == ${NAME}_ERROR_WEIGHTS,
+          "weights that were never packed are refused");
+$   pack()
 
+    check(${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == 0 &&
+              ${name}_${which}(weights.data, cache.data, rows, x, ${layer_more}y, scratch.data, NULL) == 0,
+          "${which} runs");
+    check_layer(y, x, &w${own_parts}, rows, rows > 8 ? 4 : 1, "${which} is near the reference");
+    hash(y, rows * D_MODEL);
+
+    good = ${name}_cache_reset(cache.data) == 0;
+    for (i = 0; held < rows; i++, held += size) {
+        size = chunk(i, rows - held);
+        good = good && ${name}_source(weights.data, cache.data, held, size, source_rows + held * SOURCE,
+                               shared.data, &backwards) == 0;
+    }
+    memcpy(again, x, rows * D_MODEL * sizeof *x);
+    for (i = 0, held = 0; held < rows; i++, held += size) {
+        size = chunk(i, rows - held);
+        good = good && ${name}_${which}(weights.data, cache.data, size, again + held * D_MODEL,
+                               ${from_row(layer_extras, "held")}again + held * D_MODEL, shared.data, &backwards) == 0;
+    }
+    check(good && same(y, again, rows * D_MODEL), "source and ${which} in chunks, in place, with a pool have the same bits");
+
+    check(${name}_source(weights.data, cache.data, KV_CAPACITY, 1, source_rows, scratch.data, NULL) ==
+              ${NAME}_ERROR_RANGE,
+          "a source past its capacity is refused");
+    check(${name}_${which}(weights.data, cache.data, ${NAME}_CAPACITY + 1, x, ${layer_more}again, scratch.data, NULL) ==
+              ${NAME}_ERROR_RANGE,
+          "more rows than there may be are refused");
+    check(${name}_${which}(weights.data, NULL, 1, x, ${layer_more}again, scratch.data, NULL) == ${NAME}_ERROR_NULL,
+          "${which} without a source is refused");
+    free(source_rows);
+$ else
+    check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) ==
+              ${NAME}_ERROR_WEIGHTS,
+          "weights that were never packed are refused");
+$   pack()
+
+$ if heavy then
+    if (!patient && strncmp(isa, "scalar", 6) == 0) {
+        printf("%s: skipped, as it takes minutes unless asked for by --all: the ${which} without cache\n", isa);
+    } else {
+        static unsigned long long first[2]; /* of an instruction set that rounds as this one does */
+        const unsigned long long others = bits;
+        bits = 1;
+        check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
+              "${which} without cache runs");
+        check_layer(y, x, &w${own_parts}, alone, alone > 64 ? alone / 5 : 1${shape.mla and ", alone" or ""},
+                    "${which} without cache is near the reference");
+        hash(y, alone * D_MODEL);
+        if (first[apart > 0] == 0)
+            first[apart > 0] = bits;
+        check(bits == first[apart > 0], "${which} without cache has the same bits on each instruction set");
+        bits = others;
+    }
+$ else
     check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
           "${which} without cache runs");
     check_layer(y, x, &w${own_parts}, alone, alone > 64 ? alone / 5 : 1${shape.mla and ", alone" or ""},
                 "${which} without cache is near the reference");
     hash(y, alone * D_MODEL);
+$ end
     if (alone == rows) { /* else it would take long */
         memcpy(again, x, alone * D_MODEL * sizeof *x);
         check(${name}_${which}(weights.data, NULL, 0, alone, again, ${layer_more}again, shared.data, &backwards) == 0 &&
@@ -1807,6 +1854,10 @@ int main(int argc, char **argv)
     for (i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--time") == 0)
             timed = 1;
+$ if heavy then
+        else if (strcmp(argv[i], "--all") == 0)
+            patient = 1;
+$ end
         else
             only = argv[i];
     }

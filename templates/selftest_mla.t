@@ -1,5 +1,8 @@
 $ -- The selftest's reference of a layer with keys and values from a latent: selftest.t holds what it
 $ -- builds on.
+$ local block = shape.block
+$ local with_parts = block and ", const parts *own" or ""
+$ local log_sums = shape.lse and "log_sums, " or ""
 $ local in_out = shape.weights_layout == "in_out"
 $ local rotated = rope_switches and ", n" or ""
 /* The part of kv_b_proj that takes channel r of c to output o. */
@@ -69,6 +72,9 @@ static void reference_on_latents(const estimate *q, const estimate *latents, con
     estimate *absorbed = (estimate *)allocate(Q_ROW * sizeof(estimate));
     estimate *c = (estimate *)allocate(n * V_ROW * sizeof(estimate));
     estimate *sums = (estimate *)allocate(O_ROW * sizeof(estimate));
+$ if shape.lse then
+    estimate log_sums[HEADS]; /* not an output of a layer */
+$ end
     size_t h, d;
     for (d = 0; d < n; d++)
         memcpy(c + d * V_ROW, latents + d * K_ROW, V_ROW * sizeof *c);
@@ -79,7 +85,7 @@ static void reference_on_latents(const estimate *q, const estimate *latents, con
             absorbed[h * HEAD_DIM + d] = chain(head, part_of_b(w, first, d), ${in_out and "1" or "KV_RANK"}, NOPE_DIM);
         memcpy(absorbed + h * HEAD_DIM + KV_RANK, head + NOPE_DIM, ROPE_DIM * sizeof *absorbed);
     }
-    reference_row(absorbed - i * Q_ROW, latents, c, i, n, n, sums);
+    reference_row(absorbed - i * Q_ROW, latents, c, i, n, n, ${log_sums}sums);
     for (h = 0; h < HEADS; h++)
         for (d = 0; d < EXPANDED_V_HEAD_DIM; d++)
             *mixed++ = chain(sums + h * V_HEAD_DIM,
@@ -92,11 +98,14 @@ static void reference_on_latents(const estimate *q, const estimate *latents, con
 
 /* Compares rows of y = layer(x), n positions from 0 on, `step` apart, of which the first `together`
  * came in one call: the values are those of the definition, with keys and values of each head, the
- * errors those of the form that computes the row. */
-static void check_layer(const float *got, const float *x, const matrices *w, size_t n, size_t step,
+ * errors those of the form that computes the row.${block and " With `own` it is a block." or ""} */
+static void check_layer(const float *got, const float *x, const matrices *w${with_parts}, size_t n, size_t step,
                         size_t together, const char *what)
 {
     estimate *in = exact(x, n * D_MODEL);
+$ if block then
+    estimate *residual = exact(x, n * D_MODEL);
+$ end
     estimate *latents = (estimate *)allocate(n * K_ROW * sizeof(estimate));
     estimate *q = (estimate *)allocate(n * EXPANDED_Q_ROW * sizeof(estimate));
     estimate *k = (estimate *)allocate(n * EXPANDED_K_ROW * sizeof(estimate));
@@ -104,24 +113,38 @@ static void check_layer(const float *got, const float *x, const matrices *w, siz
     estimate *mixed = (estimate *)allocate(EXPANDED_O_ROW * sizeof(estimate));
     estimate *latent = (estimate *)allocate(EXPANDED_O_ROW * sizeof(estimate));
     estimate *y = (estimate *)allocate(D_MODEL * sizeof(estimate));
+$ if shape.lse then
+    estimate log_sums[HEADS]; /* not an output of a layer */
+$ end
     int good = 1;
     size_t i, d;
     for (i = 0; i < n; i++) {
+$ if block and memory.block_offsets.attention_norm then
+        if (own != NULL)
+            norm_of(own, 0, in + i * D_MODEL);
+$ end
         reference_latent(in + i * D_MODEL, w, i${rotated}, latents + i * K_ROW);
         reference_expand(latents + i * K_ROW, w, k + i * EXPANDED_K_ROW, v + i * EXPANDED_V_ROW);
     }
     for (i = 0; i < n; i += step) {
         reference_query(in + i * D_MODEL, w, i${rotated}, q + i * EXPANDED_Q_ROW);
-        reference_expanded_row(q, k, v, i, n, n, mixed);
+        reference_expanded_row(q, k, v, i, n, n, ${log_sums}mixed);
         if (i >= together || i >= (size_t)${NAME}_MLA_EXPAND) {
             reference_on_latents(q + i * EXPANDED_Q_ROW, latents, w, i, n, latent);
             for (d = 0; d < EXPANDED_O_ROW; d++)
                 mixed[d].variance = latent[d].variance;
         }
         reference_project(mixed, EXPANDED_O_ROW, w->o_proj, w->o_bias, D_MODEL, y);
+$ if block then
+        if (own != NULL)
+            finish_block(own, residual + i * D_MODEL, in + i * D_MODEL, y);
+$ end
         good = close_to(got + i * D_MODEL, y, D_MODEL) && good;
     }
     check(good, what);
+$ if block then
+    free(residual);
+$ end
     free(in);
     free(latents);
     free(q);

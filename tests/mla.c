@@ -34,7 +34,7 @@ void mla_weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAY
         {0, 1},
         {kernel->sinks ? kernel->heads : 0, 1},
         {mla->q_rank * inputs, inputs},
-        {0, 1}};
+        {kernel->relative_buckets * kernel->heads, 1}};
     memcpy(sizes, all, sizeof all);
 }
 
@@ -43,14 +43,12 @@ size_t mla_expansion(const struct kernel *kernel) {
 }
 
 /* Latents [n][kv_rank + rope_dim] of all positions: those before the rows are given. */
-static struct bounded *latents_of(const struct problem *problem) {
+static struct bounded *latents_of(const struct problem *problem, const struct bounded *x) {
     const struct kernel *kernel = problem->kernel;
     const struct mla *mla = kernel->mla;
     const size_t width = mla->kv_rank + mla->rope_dim, before = problem->n - problem->rows;
-    struct bounded *x = make(problem->rows * kernel->d_model, sizeof *x);
     struct bounded *made = make(problem->n * width, sizeof *made);
     reference_load(problem->k, before * width, made);
-    reference_load(problem->x, problem->rows * kernel->d_model, x);
     reference_project(kernel, problem->weights.wk, problem->weights.bk, kernel->weights_in_out, x,
                       problem->rows, kernel->d_model, width, made + before * width);
     for (size_t i = before; i < problem->n; i++) {
@@ -58,20 +56,19 @@ static struct bounded *latents_of(const struct problem *problem) {
         reference_rmsnorm(kernel, problem->weights.k_norm, mla->eps, row, mla->kv_rank);
         reference_rope(kernel, row + mla->kv_rank, 1, i, problem->n);
     }
-    free(x);
     return made;
 }
 
 /* q [checked][heads][nope_dim + rope_dim] after its turn. */
-static struct bounded *queries_of(const struct problem *problem) {
+static struct bounded *queries_of(const struct problem *problem, const struct bounded *x) {
     const struct kernel *kernel = problem->kernel;
     const struct mla *mla = kernel->mla;
     const struct weights *w = &problem->weights;
     const size_t rows = problem->checked, width = kernel->d_model, rank = mla->q_rank;
     const size_t q_width = kernel->heads * qk_dim(kernel);
-    struct bounded *x = make(rows * width, sizeof *x), *low = make(rows * rank, sizeof *low);
+    struct bounded *low = make(rows * rank, sizeof *low);
     struct bounded *q = make(rows * q_width, sizeof *q);
-    reference_load(problem->x + (problem->rows - rows) * width, rows * width, x);
+    x += (problem->rows - rows) * width;
     if (rank)
         reference_project(kernel, w->wq_a, w->bq, kernel->weights_in_out, x, rows, width, rank,
                           low);
@@ -82,7 +79,6 @@ static struct bounded *queries_of(const struct problem *problem) {
     for (size_t i = 0; i < rows * kernel->heads; i++)
         reference_rope(kernel, q + i * qk_dim(kernel) + mla->nope_dim, 1,
                        problem->n - rows + i / kernel->heads, problem->n);
-    free(x);
     free(low);
     return q;
 }
@@ -163,12 +159,12 @@ static void on_latents(const struct problem *problem, const struct bounded *q,
     free(values);
 }
 
-void mla_reference(const struct problem *problem, size_t chunk, const struct view *views,
-                   struct bounded *y) {
+void mla_reference(const struct problem *problem, size_t chunk, const struct bounded *x,
+                   const struct view *views, struct bounded *y) {
     const struct kernel *kernel = problem->kernel;
     const struct mla *mla = kernel->mla;
     const size_t rows = problem->checked, row_size = kernel->heads * mla->v_head_dim;
-    struct bounded *latents = latents_of(problem), *q = queries_of(problem);
+    struct bounded *latents = latents_of(problem, x), *q = queries_of(problem, x);
     struct bounded *mixed = make(rows * row_size, sizeof *mixed);
     struct bounded *latent_mixed = make(rows * row_size, sizeof *latent_mixed);
     expanded(problem, q, latents, views, mixed);

@@ -197,6 +197,12 @@ static void add_range(struct extras *extras, size_t n) {
     extras->end_key = n % 4 == 3 ? SIZE_MAX : n - n / 9;
 }
 
+void take_values(const struct kernel *kernel, size_t n, const float *k, float *v) {
+    for (size_t i = 0; i < n && kernel->mla; i++)
+        memcpy(v + i * kernel->v_head_dim, k + i * kernel->head_dim,
+               kernel->v_head_dim * sizeof *v);
+}
+
 struct problem unmasked_problem(const struct kernel *kernel, size_t n, size_t rows,
                                 enum kind kind) {
     static const struct {
@@ -216,10 +222,7 @@ struct problem unmasked_problem(const struct kernel *kernel, size_t n, size_t ro
         for (size_t i = 0; i < k_size; i += kernel->head_dim)
             made.k[i] = 10.0F * (float)i / (float)k_size - 5.0F;
     }
-    if (kernel->mla)
-        for (size_t i = 0; i < n; i++)
-            memcpy(made.v + i * kernel->v_head_dim, made.k + i * kernel->head_dim,
-                   kernel->v_head_dim * sizeof *made.v);
+    take_values(kernel, n, made.k, made.v);
     return made;
 }
 
@@ -339,16 +342,16 @@ void block_shapes(const struct kernel *kernel, size_t shapes[BLOCK_ARRAYS][2]) {
     const size_t d = kernel->d_model, ffn = block->ffn;
     const bool norms[] = {block->attention_norm, block->attention_post_norm, block->ffn_norm,
                           block->ffn_post_norm};
-    const size_t matrices[][2] = {{d, block->gated ? ffn : 0},
-                                  {d, ffn},
-                                  {ffn, d},
-                                  {0, block->gated && block->bias ? ffn : 0},
-                                  {0, block->bias ? ffn : 0},
-                                  {0, block->bias ? d : 0}};
+    const bool scaled = block->layer_scale;
+    const size_t others[][2] = {
+        {d, block->gated ? ffn : 0}, {d, ffn},
+        {ffn, ffn ? d : 0},          {0, block->gated && block->bias ? ffn : 0},
+        {0, block->bias ? ffn : 0},  {0, block->bias ? d : 0},
+        {0, scaled ? d : 0},         {0, scaled && ffn ? d : 0}};
     memset(shapes, 0, BLOCK_ARRAYS * sizeof *shapes);
     for (size_t i = 0; i < 8; i++)
         shapes[i][1] = norms[i / 2] && (i % 2 == 0 || block->norm_bias) ? d : 0;
-    memcpy(shapes + 8, matrices, sizeof matrices);
+    memcpy(shapes + 8, others, sizeof others);
 }
 
 struct block_weights random_block_weights(const struct kernel *kernel, uint32_t seed) {
@@ -754,8 +757,16 @@ void attention_bits(const struct problem *problem, float *out) {
     free(views);
 }
 
-#define NAME plain_layer_reference
-#define LAYER static
+static void latent_reference(const struct problem *problem, size_t chunk, const struct bounded *x,
+                             struct bounded *y) {
+    struct view *views = visible(problem, chunk);
+    mla_reference(problem, chunk, x, views, y);
+    free(views);
+}
+
+#define NAME layer_reference
+#define LAYER
+#define LATENT latent_reference
 #define CORE layer_reference_core
 #define AROUND layer_reference_around
 #define BLOCK_NORM reference_block_norm
@@ -769,16 +780,6 @@ void attention_bits(const struct problem *problem, float *out) {
 #define CLIP reference_clip
 #define ATTENTION(...) reference_attention(__VA_ARGS__, NULL)
 #include "layer.inc"
-
-void layer_reference(const struct problem *problem, size_t chunk, struct bounded *y) {
-    if (!problem->kernel->mla) {
-        plain_layer_reference(problem, chunk, y);
-        return;
-    }
-    struct view *views = visible(problem, chunk);
-    mla_reference(problem, chunk, views, y);
-    free(views);
-}
 
 static void copy(const float *from, size_t count, float *to) {
     if (count)
@@ -797,7 +798,14 @@ static void no_rope(const struct kernel *kernel, float *x, size_t heads, size_t 
     cr_assert_not(kernel->rotary_dim, "the definition of a layer's bits leaves rope out");
 }
 
+static void no_latent(const struct problem *problem, size_t chunk, const float *x, float *y) {
+    (void)chunk, (void)x, (void)y;
+    cr_assert_fail("%s: the definition of a layer's bits leaves latents out, as it does rope",
+                   problem->kernel->name);
+}
+
 #define NAME layer_bits
+#define LATENT no_latent
 #define CORE layer_bits_core
 #define AROUND layer_bits_around
 #define BLOCK_NORM definition_block_norm

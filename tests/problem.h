@@ -76,6 +76,8 @@ size_t cost(const struct kernel *kernel, size_t work);
 struct problem attention_problem(const struct kernel *kernel, size_t n, size_t rows,
                                  enum kind kind);
 struct problem unmasked_problem(const struct kernel *kernel, size_t n, size_t rows, enum kind kind);
+/* Where the values of n keys are channels of these, v says so once more; else nothing. */
+void take_values(const struct kernel *kernel, size_t n, const float *k, float *v);
 /* Extras that hide nothing, with random sinks where the kernel takes some. */
 struct extras open_extras(const struct kernel *kernel);
 struct problem layer_problem(const struct kernel *kernel, size_t n, size_t rows,

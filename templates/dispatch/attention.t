@@ -123,7 +123,7 @@ $   if v_head_dim then
                            job->v + (i * ${kv_heads} + head) * ${v_head_dim}, job->pos + i,
                            n - i < 128 ? n - i : 128, ${to}job->kv + head * ${form_ring and "job->call.kv_stride" or head_floats});
 $   else
-                           job->pos + i, n - i < 128 ? n - i : 128, job->kv + head * ${head_floats});
+                           job->pos + i, n - i < 128 ? n - i : 128, ${to}job->kv + head * ${head_floats});
 $   end
     }
 }

@@ -51,12 +51,17 @@ $ for _, extra in ipairs(packed) do
     job->call.${extra.name} = job->weights + ${w[extra.name]};
 $ end
 $ if block then
-$   local inner, normed = 0, rows * layout.inner_width
-$   if shape.mla then inner, normed = mla_layer.rows.inner, mla_layer.rows.normed end
     job->whole = whole;
-    job->inner = job->rows${inner > 0 and (" + %d"):format(inner) or ""}; /* once q, k, v and the attention's output are used */
-    job->normed = job->rows + ${normed};
+    /* inner: once q, k, v and the attention's output are used */
+$   if shape.mla then
+    job->inner = job->rows + ${mla_layer.rows.inner};
+    job->normed = job->rows + ${mla_layer.rows.normed};
+    job->part = job->rows + ${mla_layer.rows.part};
+$   else
+    job->inner = job->rows;
+    job->normed = job->rows + ${rows * layout.inner_width};
     job->part = job->normed + ${rows} * ${NAME}_D_MODEL;
+$   end
 $ end
     return ${NAME}_OK;
 }
@@ -67,7 +72,7 @@ int ${name}_source(const void *weights, void *cache, size_t pos, size_t n, const
 {
     ${name}_job job;
     size_t held;
-    const int status = ${name}_layer_begin(&job, weights, cache, x, scratch, pool, &held);
+    const int status = ${name}_layer_begin(&job, ${block and "0, " or ""}weights, cache, x, scratch, pool, &held);
     if (status != ${NAME}_OK)
         return status;
     if (pos > held || n > ${kv_capacity} - pos)
@@ -80,16 +85,23 @@ int ${name}_source(const void *weights, void *cache, size_t pos, size_t n, const
     return ${NAME}_OK;
 }
 
+$ if block then
+/* The layer, or (`whole`) the block. */
+static int ${name}_run_layer(int whole, const void *weights, const void *cache, size_t n, const float *x,
+    ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool)
+{
+$ else
 int ${name}_layer(const void *weights, const void *cache, size_t n, const float *x, ${layer_parameters}float *y,
     void *scratch, const ${name}_pool *pool)
 {
+$ end
     ${name}_job job;
     size_t held;
     int status;
     if (y == NULL)
         return ${NAME}_ERROR_NULL;
 $ check_extras(layer_extras)
-    status = ${name}_layer_begin(&job, weights, cache, x, scratch, pool, &held);
+    status = ${name}_layer_begin(&job, ${block and "whole, " or ""}weights, cache, x, scratch, pool, &held);
     if (status != ${NAME}_OK)
         return status;
     if (n > ${NAME}_CAPACITY)

@@ -915,7 +915,7 @@ $   for number, panel in ipairs(layout.panels) do
 $     if not stored then
     ${id}_gather_${panel.channels}(${at("kv", panel.offset * TILE)}, ${windowed and "from[0]" or "0"}, keys, v);
 $       for _, call in ipairs(alone_values[rows][number]) do
-    ${id}_${call.tile}(${at("s", call.row * STRIDE)}, ${at("v", call.column)}, ${at("o", call.row * layout.value_width + panel.offset + call.column)}, ${at("decay", call.row)}, ${limits_argument(call.row > 0 and " + " .. call.row or "")}, first);
+    ${id}_${call.tile}(${at("s", call.row * STRIDE)}, ${at("v", call.column)}, ${at("o", call.row * layout.value_width + panel.offset + call.column)}, ${at("decay", call.row)}, ${masked and at("place->seen", call.row * WORDS) .. ", keys" or limits_argument(call.row > 0 and " + " .. call.row or "")}, first);
 $       end
 $     elseif once[rows] then -- no need to stop now and then
 $       local call = alone_values[rows][number][1]
@@ -1140,12 +1140,13 @@ $ end
     for (ptrdiff_t block = ${windowed and "start" or "0"}; block < end; block += ${BLOCK}) {
 $ if ring then
         const size_t at = call->ring ? (size_t)block % ${ring * BLOCK} : (size_t)block;
-        const float *const block_kv = kv + at * ${hd + layout.value_width};
-        const int block_keys = call->ring || block < ${(layout.blocks - 1) * BLOCK} ? ${BLOCK} : ${layout.last_block_keys};
+        const float *const block_kv = kv + at * ${hd + layout.stored_values};
 $ else
         const float *const block_kv = kv + (size_t)block * ${hd + layout.stored_values};
 $ end
-$ if ring or not stored then
+$ if not stored then
+$ elseif ring then
+        const int block_keys = call->ring || block < ${(layout.blocks - 1) * BLOCK} ? ${BLOCK} : ${layout.last_block_keys};
 $ elseif layout.blocks > 1 then
         const int block_keys = block < ${(layout.blocks - 1) * BLOCK} ? ${BLOCK} : ${layout.last_block_keys};
 $ else
@@ -1237,23 +1238,20 @@ $ if stored then
 static ${ID}_CODE void ${id}_pack(const float *k, const float *v, size_t pos, size_t n, ${ring and "int ring, " or ""}float *kv)
 $ else
 /* Keys go to tiles of ${TILE}, [head_dim][${TILE}]. */
-static ${ID}_CODE void ${id}_pack(const float *k, size_t pos, size_t n, float *kv)
+static ${ID}_CODE void ${id}_pack(const float *k, size_t pos, size_t n, ${ring and "int ring, " or ""}float *kv)
 $ end
 {
     for (size_t i = 0; i < n;) {
         const size_t block = (pos + i) / ${BLOCK}, key = (pos + i) % ${BLOCK};
-$ if ring then
+$ if not stored then
+$ elseif ring then
         const size_t block_keys = ring || block < ${layout.blocks - 1} ? ${BLOCK} : ${layout.last_block_keys};
-        float *const block_kv = kv + (ring ? block % ${ring} : block) * ${BLOCK * (hd + layout.value_width)};
-$ else
-$   if not stored then
-$   elseif layout.blocks > 1 then
+$ elseif layout.blocks > 1 then
         const size_t block_keys = block < ${layout.blocks - 1} ? ${BLOCK} : ${layout.last_block_keys};
-$   else
+$ else
         const size_t block_keys = ${layout.last_block_keys};
-$   end
-        float *const block_kv = kv + block * ${BLOCK * (hd + layout.stored_values)};
 $ end
+        float *const block_kv = kv + ${ring and ("(ring ? block %% %d : block)"):format(ring) or "block"} * ${BLOCK * (hd + layout.stored_values)};
         float *const tile = block_kv + key / ${TILE} * ${TILE * hd} + key % ${TILE};
 $ if stored then
         float *const values = block_kv + block_keys * ${hd};

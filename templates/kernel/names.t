@@ -24,7 +24,7 @@ $ end
 $ -- Which keys of a block a row sees: from[r] .. limit[r] - 1; without a window or a range `from` is nowhere.
 $ ranged = shape.key_range -- by the caller
 $ windowed = shape.window > 0 or ranged
-$ ring = layout.cache.ring -- blocks of a ring cache, which `call->ring` tells from others; nil: none is
+$ ring = layout.cache.ring or false -- blocks of a ring cache, which `call->ring` tells from others
 $ reach = layout.reach -- a query at position i sees keys up to i + reach - 1; nil: all
 $ limits_parameter = windowed and "const int *from, const int *limit" or "const int *limit"
 $ function limits_argument(offset) -- the text of an index into them, with its operator

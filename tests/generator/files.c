@@ -322,8 +322,13 @@ Test(files, every_shape_of_spec_survives_the_round_trip) {
 
 Test(files, latent_attention_survives_the_round_trip) {
     enter();
-    static const char *const sets[] = {"mla.q_rank=5",          "mla.expand=7", "mla.eps=0.5",
-                                       "weights_layout=in_out", "sinks=true",   "seq=30"};
+    static const char *const sets[] = {"mla.q_rank=5",
+                                       "mla.expand=7",
+                                       "mla.eps=0.5",
+                                       "weights_layout=in_out",
+                                       "sinks=true",
+                                       "seq=30",
+                                       "block={norm='rmsnorm',ffn=9,act='silu'}"};
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
         write_text("spec.lua", "return { name = 'tiny', heads = 2, d_model = 12, isa = 'scalar',\n"
                                "  causal = true, rope = {}, v_head_dim = 3,\n"
