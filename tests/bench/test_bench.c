@@ -145,16 +145,26 @@ Test(bench, writes_what_it_says, .timeout = 120) {
     json_decref(rows);
 }
 
+static const struct {
+    const char *spec, *name;
+    double pairs; /* of query and key that see each other */
+} cases[] = {{"pair_plain", "prefill 37", 37 * 37},
+             {"pair_bias", "prefill 37", 37 * 37},
+             {"pair_bias", "prefill 37, biases", 37 * 37},
+             {"pair_bias", "prefill 37, causal biases", 37 * 38 / 2}};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static size_t case_of(const json_t *row) {
+    for (size_t i = 0; i < CASES; i++)
+        if (strcmp(cases[i].spec, string(row, "spec")) == 0 &&
+            strcmp(cases[i].name, string(row, "case")) == 0)
+            return i;
+    cr_assert(false, "%s %s", string(row, "spec"), string(row, "case"));
+    abort();
+}
+
 /* A kernel with biases beside the same without: whose rows say so, and what each input shows. */
 Test(bench, compares_with_the_plain, .timeout = 120) {
-    static const struct {
-        const char *spec, *name;
-        double pairs; /* of query and key that see each other */
-    } cases[] = {{"pair_plain", "prefill 37", 37 * 37},
-                 {"pair_bias", "prefill 37", 37 * 37},
-                 {"pair_bias", "prefill 37, biases", 37 * 37},
-                 {"pair_bias", "prefill 37, causal biases", 37 * 38 / 2}};
-    enum { CASES = sizeof cases / sizeof *cases };
     json_error_t error;
     size_t i, found[CASES] = {0};
     json_t *row;
@@ -167,11 +177,7 @@ Test(bench, compares_with_the_plain, .timeout = 120) {
     json_t *rows = json_load_file(OUT "/pair/bench.json", 0, &error);
     cr_assert(json_is_array(rows), "%s", error.text);
     json_array_foreach(rows, i, row) {
-        size_t at = 0;
-        while (at < CASES && (strcmp(cases[at].spec, string(row, "spec")) != 0 ||
-                              strcmp(cases[at].name, string(row, "case")) != 0))
-            at++;
-        cr_assert(at < CASES, "%s %s", string(row, "spec"), string(row, "case"));
+        const size_t at = case_of(row);
         cr_assert_float_eq(number(row, "flops"), cases[at].pairs * 3 * (2 * 10 + 2 * 10), 0.5);
         const json_t *plain = json_object_get(row, "share_of_plain");
         if (strcmp(cases[at].spec, "pair_plain") == 0 || number(row, "threads") > 1)
