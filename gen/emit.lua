@@ -112,7 +112,8 @@ local function title(shape)
         kv_heads = ("a latent of %d + %d channels"):format(shape.mla.kv_rank, shape.mla.rope_dim)
     end
     if shape.block then
-        kind = "transformer block with " .. kind
+        kind = (shape.block.ffn > 0 and "transformer block with "
+            or "attention's part of a transformer block, ") .. kind
     end
     return ("%s: %s, %d query heads, %s, head_dim %d%s, %s %d positions%s"):format(
         shape.name, kind, shape.heads, kv_heads, shape.head_dim,

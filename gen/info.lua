@@ -141,9 +141,14 @@ function info.text(shape)
         end
         local block = shape.block
         if block then
-            add("  %s %s%s, eps %.9g; feed-forward %d wide, %s%s%s%s", block.norm, block.place,
-                block.parallel_norms == 2 and " (two norms)" or "", block.eps, block.ffn,
-                block.gated and "gated " or "", block.act, block.bias and ", with biases" or "",
+            add("  %s %s%s, eps %.9g; %s%s%s", block.norm, block.place,
+                block.parallel_norms == 2 and " (two norms)"
+                    or block.attention_norm == false and " (none before attention)" or "",
+                block.eps, block.ffn == 0 and "no feed-forward"
+                    or ("feed-forward %d wide, %s%s%s"):format(block.ffn,
+                        block.gated and "gated " or "", block.act,
+                        block.bias and ", with biases" or ""),
+                block.layer_scale and "; layer scale" or "",
                 block.residual_multiplier
                     and ("; residuals times %.9g"):format(block.residual_multiplier) or "")
         end
@@ -193,10 +198,15 @@ function info.text(shape)
         row(extra.name:gsub("_", " "), extra.floats)
     end
     if shape.block then
-        row("feed-forward", parameters.ffn, ("%d of %s"):format(shape.block.gated and 3 or 2,
-            matrix(shape.d_model, shape.block.ffn)))
+        if shape.block.ffn > 0 then
+            row("feed-forward", parameters.ffn, ("%d of %s"):format(shape.block.gated and 3 or 2,
+                matrix(shape.d_model, shape.block.ffn)))
+        end
         if parameters.ffn_bias > 0 then
             row("  its biases", parameters.ffn_bias)
+        end
+        if parameters.layer_scale then
+            row("layer scales", parameters.layer_scale)
         end
         row("norms of the block", parameters.block_norm)
     end

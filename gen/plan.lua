@@ -135,6 +135,7 @@ function plan.layout(shape)
     if shape.block then
         layout.norm = norm_layout(shape.d_model, 1, shape.block.norm_bias) -- each of the block's
         layout.norms = block_rules.norms(shape.block)
+        layout.scales = block_rules.scales(shape.block)
     end
     return layout
 end
@@ -462,25 +463,31 @@ local function pairs_visible(shape, layout, n)
     return before + after - n, shape.window > 0 and math.min(shape.window, n) or n
 end
 
--- What a block has beside the layer: the feed-forward's matrices and biases, the norms.
+-- What a block has beside the layer: the feed-forward's matrices and biases, norms, layer scales.
 local function add_block(memory, shape, layout)
     local block, parameters = shape.block, memory.parameters
     local inner = block.gated and 2 or 1 -- matrices from x to the inner width
+    local scales = #layout.scales * shape.d_model
     parameters.ffn = (inner + 1) * block.ffn * shape.d_model
     parameters.ffn_bias = block.bias and inner * block.ffn + shape.d_model or 0
     parameters.block_norm = #layout.norms * layout.norm.parameters
+    parameters.layer_scale = scales > 0 and scales or nil
     parameters.total = parameters.total + parameters.ffn + parameters.ffn_bias
-        + parameters.block_norm
+        + parameters.block_norm + scales
 end
 
--- Packed weights of the block, after those of the layer: a head of its own, the norms, the panels
--- of the feed-forward. Floats from the layer's first one on; and bytes of all.
+-- Packed weights of the block, after those of the layer: a head of its own, norms, layer scales,
+-- the panels of the feed-forward. Floats from the layer's first one on; and bytes of all.
 local function block_offsets(shape, layout, floats)
     local block, at = shape.block, {}
     floats = floats + plan.ALIGN // 4
     for _, name in ipairs(layout.norms) do
         at[name] = floats
         floats = floats + layout.norm.floats
+    end
+    for _, name in ipairs(layout.scales) do
+        at[name] = floats
+        floats = floats + layout.norm.stride
     end
     at.up = floats
     at.down = at.up + (block.gated and 2 or 1)

@@ -218,20 +218,26 @@ spec.fields = {
                 "where the norms stand: docs/conventions.md has the formulas", "norm_place"),
             ranged("integer", "parallel_norms", 1, 2, "parallel: 1",
                 "of \"parallel\": the feed-forward's input has attention's norm, or its own"),
+            field("boolean", "attention_norm", "true",
+                "of \"pre\": false leaves out the norm of attention's input"),
             ranged("number", "eps", 1e-12, 1, "rmsnorm: 1e-6, layernorm: 1e-5",
                 "added to the mean square or variance",
                 "epsilon layer_norm_eps layer_norm_epsilon rms_norm_eps norm_eps"),
             field("boolean", "unit_offset", "false", "the norms' weights lack 1: times 1 + w"),
             field("boolean", "norm_bias", "layernorm: true, rmsnorm: false",
                 "the norms add a bias"),
-            ranged("integer", "ffn", 1, 1 << 20, "required", "width of the feed-forward",
+            ranged("integer", "ffn", 0, 1 << 20, "required",
+                "width of the feed-forward; 0: none, attention's part alone",
                 "ffn_width intermediate_size ffn_dim d_ff n_inner hidden_dim"),
-            one_of("act", block_rules.acts, "required", "activation of the feed-forward",
+            one_of("act", block_rules.acts, "required with ffn", "activation of the feed-forward",
                 "activation hidden_act activation_function hidden_activation"),
             field("boolean", "gated", "false",
                 "act(gate x) * (up x), as SwiGLU and GeGLU, not act(up x)", "glu"),
             field("boolean", "bias", "false", "the feed-forward's projections add a bias",
                 "ffn_bias mlp_bias"),
+            field("boolean", "layer_scale", "false",
+                "learned factors of each channel that attention and feed-forward add to x",
+                "layerscale layer_scale_init_value"),
             ranged("number", "residual_multiplier", 1e-6, 1e6, "1",
                 "factor of what attention and feed-forward add to x", "residual_scale"),
         }),
@@ -852,9 +858,7 @@ local function complete(given, source)
             refuse(source, path, value, text)
         end)
     end
-    if cross and shape.block then
-        wrong("block", "not supported together with cross yet; leave one of them out")
-    elseif shape.block then
+    if shape.block then
         shape.block = block_rules.complete(shape.block, function(name, text)
             refuse(source, "block." .. name, given.block[name], text)
         end)

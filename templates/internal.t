@@ -103,14 +103,17 @@ $   else
 $   end
 $ end
 $ if shape.block then
+$   local m = shape.block.layer_scale and "s " or shape.block.residual_multiplier and float(shape.block.residual_multiplier) .. " * " or ""
+$   if shape.block.ffn > 0 then
     /* The feed-forward: u [n][${shape.block.ffn}] of x by panels of `up`${shape.block.gated and " and gate (room: [n][" .. plan.PANEL .. "])" or ""}, activated; y of u, by panels of `down`. */
     void (*project_up)(const float *x, size_t n, const float *w, size_t columns, size_t first,
                        size_t count, float *u${shape.block.gated and ", float *room" or ""});
     void (*project_down)(const float *u, size_t n, const float *w, size_t columns, size_t first,
                          size_t count, float *y);
-    /* Rows of d_model channels: y = norm(x) by packed parameters, y = x + ${shape.block.residual_multiplier and float(shape.block.residual_multiplier) .. " * " or ""}a; y may be x. */
+$   end
+    /* Rows of d_model channels: y = norm(x) by packed parameters, y = x + ${m}a; y may be x. */
     void (*norm)(const float *x, const float *w, float *y);
-    void (*add)(const float *x, const float *a, float *y);
+    void (*add)(const float *x, const float *a, ${shape.block.layer_scale and "const float *s, " or ""}float *y);
 $ end
 } ${name}_kernels;
 

@@ -1248,6 +1248,9 @@ $ if block then
 /* What a block has besides; what the model lacks is NULL. */
 typedef struct parts {
     float *norms[4], *norm_biases[4]; /* before and after attention, before and after the feed-forward */
+$   if block.layer_scale then
+    float *scales[2]; /* of attention and of the feed-forward */
+$   end
     float *gate, *up, *down, *gate_bias, *up_bias, *down_bias;
 } parts;
 
@@ -1263,6 +1266,10 @@ static parts made_parts(void)
         scale_in *= 0.5f;
     while (scale_out * scale_out * (float)ffn > 3.0f)
         scale_out *= 0.5f;
+$   if block.layer_scale then
+    for (i = 0; i < 2; i++)
+        made.scales[i] = random_floats(D_MODEL, 2.0f, 44 + (unsigned long)i);
+$   end
     for (i = 0; i < 4; i++) {
         made.norms[i] = has[i] ? random_floats(D_MODEL, 2.0f, 30 + (unsigned long)i) : NULL;
         made.norm_biases[i] = has[i] && ${NAME}_NORM_BIAS ? random_floats(D_MODEL, 1.0f, 34 + (unsigned long)i) : NULL;
@@ -1283,6 +1290,10 @@ static void free_parts(parts used)
         free(used.norms[i]);
         free(used.norm_biases[i]);
     }
+$   if block.layer_scale then
+    for (i = 0; i < 2; i++)
+        free(used.scales[i]);
+$   end
     free(used.gate);
     free(used.up);
     free(used.down);
@@ -1292,6 +1303,7 @@ static void free_parts(parts used)
 }
 
 $   local act = block.act
+$   if act then
 /* The activation: its own error, and errors of x as far as it is steep. */
 static estimate activation(estimate x)
 {
@@ -1334,15 +1346,16 @@ $   end
     return y;
 }
 
-/* x + ${NAME}_RESIDUAL_MULTIPLIER * a, in a */
-static void add_residual(const estimate *x, estimate *a)
+$   end
+$   local scaled = block.layer_scale
+/* x + ${scaled and "scale" or NAME .. "_RESIDUAL_MULTIPLIER"} * a, in a */
+static void add_residual(const estimate *x, ${scaled and "const float *scale, " or ""}estimate *a)
 {
-    const double m = ${NAME}_RESIDUAL_MULTIPLIER;
     size_t i;
     for (i = 0; i < D_MODEL; i++) {
-        const double term = m * a[i].value;
+        const double m = ${scaled and "(double)scale[i]" or NAME .. "_RESIDUAL_MULTIPLIER"}, term = m * a[i].value;
         a[i].value = x[i].value + term;
-        a[i].variance = x[i].variance + m * m * a[i].variance + a[i].value * a[i].value${block.residual_multiplier and " + (1.0 + apart) * term * term" or ""};
+        a[i].variance = x[i].variance + m * m * a[i].variance + a[i].value * a[i].value${(scaled or block.residual_multiplier) and " + (1.0 + apart) * term * term" or ""};
     }
 }
 
@@ -1355,21 +1368,23 @@ static void norm_of(const parts *own, int which, estimate *x)
 /* The rest of the block for one row: x, the attention's input, and its output in y. */
 static void finish_block(const parts *own, const estimate *x, const estimate *normed, estimate *y)
 {
+$   local place = block.place
+$   local of_output = place == "sandwich" or place == "res_post"
+$   if block.ffn > 0 then
     const size_t ffn = ${NAME}_FFN, bytes = D_MODEL * sizeof(estimate);
     estimate *in = (estimate *)allocate(bytes), *out = (estimate *)allocate(bytes);
     estimate *inner = (estimate *)allocate(2 * ffn * sizeof(estimate));
     size_t i;
-$   local place = block.place
-$   local of_output = place == "sandwich" or place == "res_post"
+$   end
 $   if of_output then
     norm_of(own, 1, y);
 $   end
-    add_residual(x, y);
+    add_residual(x, ${scaled and "own->scales[0], " or ""}y);
 $   if place == "post" then
     norm_of(own, 1, y);
 $   end
+$   if block.ffn > 0 then
     memcpy(in, ${place == "parallel" and (block.parallel_norms == 2 and "x" or "normed") or "y"}, bytes);
-    (void)normed;
 $   if block.parallel_norms == 2 or place == "pre" or place == "sandwich" then
     norm_of(own, 2, in);
 $   end
@@ -1390,7 +1405,7 @@ $   end
 $   if of_output then
     norm_of(own, 3, out);
 $   end
-    add_residual(y, out);
+    add_residual(y, ${scaled and "own->scales[1], " or ""}out);
     memcpy(y, out, bytes);
 $   if place == "post" then
     norm_of(own, 3, y);
@@ -1398,6 +1413,8 @@ $   end
     free(in);
     free(out);
     free(inner);
+$   end
+    (void)own, (void)normed;
 }
 
 $ end
@@ -1543,48 +1560,7 @@ $ end
 $ for _, extra in ipairs(packed) do
     source.${extra.name} = ${extra.name};
 $ end
-$ if shape.cross then
-    source_rows = random_floats(rows * SOURCE, 1.5f, 27);
-    check(${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == ${NAME}_ERROR_CACHE,
-          "a cache that was never reset is refused for a source");
-    check(${name}_cache_reset(cache.data) == 0 &&
-              ${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == ${NAME}_ERROR_WEIGHTS,
-          "weights that were never packed are refused");
-    check(${name}_pack_weights(&source, weights.data) == 0, "weights are packed");
-
-    check(${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == 0 &&
-              ${name}_layer(weights.data, cache.data, rows, x, ${layer_more}y, scratch.data, NULL) == 0,
-          "layer runs");
-    check_layer(y, x, &w, rows, rows > 8 ? 4 : 1, "layer is near the reference");
-    hash(y, rows * D_MODEL);
-
-    good = ${name}_cache_reset(cache.data) == 0;
-    for (i = 0; held < rows; i++, held += size) {
-        size = chunk(i, rows - held);
-        good = good && ${name}_source(weights.data, cache.data, held, size, source_rows + held * SOURCE,
-                               shared.data, &backwards) == 0;
-    }
-    memcpy(again, x, rows * D_MODEL * sizeof *x);
-    for (i = 0, held = 0; held < rows; i++, held += size) {
-        size = chunk(i, rows - held);
-        good = good && ${name}_layer(weights.data, cache.data, size, again + held * D_MODEL,
-                               ${from_row(layer_extras, "held")}again + held * D_MODEL, shared.data, &backwards) == 0;
-    }
-    check(good && same(y, again, rows * D_MODEL), "source and layer in chunks, in place, with a pool have the same bits");
-
-    check(${name}_source(weights.data, cache.data, KV_CAPACITY, 1, source_rows, scratch.data, NULL) ==
-              ${NAME}_ERROR_RANGE,
-          "a source past its capacity is refused");
-    check(${name}_layer(weights.data, cache.data, ${NAME}_CAPACITY + 1, x, ${layer_more}again, scratch.data, NULL) ==
-              ${NAME}_ERROR_RANGE,
-          "more rows than there may be are refused");
-    check(${name}_layer(weights.data, NULL, 1, x, ${layer_more}again, scratch.data, NULL) == ${NAME}_ERROR_NULL,
-          "layer without a source is refused");
-    free(source_rows);
-$ else
-    check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) ==
-              ${NAME}_ERROR_WEIGHTS,
-          "weights that were never packed are refused");
+$ local function pack()
 $   if whole then
     memset(&all, 0, sizeof all);
     all.attention = source;
@@ -1595,7 +1571,10 @@ $       if block.norm_bias then
     all.${each}_bias = own.norm_biases[${at}];
 $       end
 $     end
-$     for _, each in ipairs { "gate", "up", "down" } do
+$     for index, each in ipairs(layout.scales) do
+    all.${each} = own.scales[${index - 1}];
+$     end
+$     for _, each in ipairs(block.ffn > 0 and { "gate", "up", "down" } or {}) do
 $       if each ~= "gate" or block.gated then
     all.w_${each} = own.${each};
 $         if block.bias then
@@ -1607,6 +1586,50 @@ $     end
 $   else
     check(${name}_pack_weights(&source, weights.data) == 0, "weights are packed");
 $   end
+$ end
+$ if shape.cross then
+    source_rows = random_floats(rows * SOURCE, 1.5f, 27);
+    check(${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == ${NAME}_ERROR_CACHE,
+          "a cache that was never reset is refused for a source");
+    check(${name}_cache_reset(cache.data) == 0 &&
+              ${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == ${NAME}_ERROR_WEIGHTS,
+          "weights that were never packed are refused");
+$   pack()
+
+    check(${name}_source(weights.data, cache.data, 0, rows, source_rows, scratch.data, NULL) == 0 &&
+              ${name}_${which}(weights.data, cache.data, rows, x, ${layer_more}y, scratch.data, NULL) == 0,
+          "${which} runs");
+    check_layer(y, x, &w${own_parts}, rows, rows > 8 ? 4 : 1, "${which} is near the reference");
+    hash(y, rows * D_MODEL);
+
+    good = ${name}_cache_reset(cache.data) == 0;
+    for (i = 0; held < rows; i++, held += size) {
+        size = chunk(i, rows - held);
+        good = good && ${name}_source(weights.data, cache.data, held, size, source_rows + held * SOURCE,
+                               shared.data, &backwards) == 0;
+    }
+    memcpy(again, x, rows * D_MODEL * sizeof *x);
+    for (i = 0, held = 0; held < rows; i++, held += size) {
+        size = chunk(i, rows - held);
+        good = good && ${name}_${which}(weights.data, cache.data, size, again + held * D_MODEL,
+                               ${from_row(layer_extras, "held")}again + held * D_MODEL, shared.data, &backwards) == 0;
+    }
+    check(good && same(y, again, rows * D_MODEL), "source and ${which} in chunks, in place, with a pool have the same bits");
+
+    check(${name}_source(weights.data, cache.data, KV_CAPACITY, 1, source_rows, scratch.data, NULL) ==
+              ${NAME}_ERROR_RANGE,
+          "a source past its capacity is refused");
+    check(${name}_${which}(weights.data, cache.data, ${NAME}_CAPACITY + 1, x, ${layer_more}again, scratch.data, NULL) ==
+              ${NAME}_ERROR_RANGE,
+          "more rows than there may be are refused");
+    check(${name}_${which}(weights.data, NULL, 1, x, ${layer_more}again, scratch.data, NULL) == ${NAME}_ERROR_NULL,
+          "${which} without a source is refused");
+    free(source_rows);
+$ else
+    check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) ==
+              ${NAME}_ERROR_WEIGHTS,
+          "weights that were never packed are refused");
+$   pack()
 
 $ if heavy then
     if (!patient && strncmp(isa, "scalar", 6) == 0) {

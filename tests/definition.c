@@ -251,10 +251,13 @@ void definition_block_norm(const struct kernel *kernel, const float *w, const fl
     norm_vector(is_fused(kernel), &kernel->block->norm, w, bias, x, kernel->d_model);
 }
 
-void definition_residual(const struct kernel *kernel, const float *x, float *a) {
-    const float factor = (float)kernel->block->residual_multiplier;
-    for (size_t i = 0; i < kernel->d_model; i++)
-        a[i] = factor != 1 ? multiply_add(is_fused(kernel), a[i], factor, x[i]) : x[i] + a[i];
+void definition_residual(const struct kernel *kernel, const float *x, const float *scale,
+                         float *a) {
+    for (size_t i = 0; i < kernel->d_model; i++) {
+        const float factor = scale ? scale[i] : (float)kernel->block->residual_multiplier;
+        a[i] =
+            scale || factor != 1 ? multiply_add(is_fused(kernel), a[i], factor, x[i]) : x[i] + a[i];
+    }
 }
 
 /* e^(x + more) */

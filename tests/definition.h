@@ -23,7 +23,7 @@ void definition_norm(const struct kernel *kernel, const float *w, const float *b
 
 void definition_block_norm(const struct kernel *kernel, const float *w, const float *bias,
                            float *x);
-void definition_residual(const struct kernel *kernel, const float *x, float *a);
+void definition_residual(const struct kernel *kernel, const float *x, const float *scale, float *a);
 void definition_feed_forward(const struct kernel *kernel, const struct block_weights *w,
                              const float *x, size_t rows, float *y);
 float definition_activation(bool fused, const char *act, float x);

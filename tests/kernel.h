@@ -38,11 +38,12 @@ struct weights {
 
 /* What a block has besides: field for field what each header declares behind the `attention` of
  * <name>_block_weights. */
-enum { BLOCK_ARRAYS = 14 };
+enum { BLOCK_ARRAYS = 16 };
 struct block_weights { /* what the kernel lacks is NULL */
     const float *attention_norm, *attention_norm_bias, *attention_post_norm,
         *attention_post_norm_bias, *ffn_norm, *ffn_norm_bias, *ffn_post_norm, *ffn_post_norm_bias;
     const float *w_gate, *w_up, *w_down, *b_gate, *b_up, *b_down;
+    const float *attention_scale, *ffn_scale;
 };
 
 /* What the calls of some kernels take besides, by the names of gen/arguments.lua; a layer takes
@@ -84,9 +85,9 @@ struct norm {
 struct block {
     const char *act, *place;
     bool attention_norm, attention_post_norm, ffn_norm, ffn_post_norm; /* which there are */
-    bool norm_bias, gated, bias;
+    bool norm_bias, gated, bias, layer_scale;
     struct norm norm;
-    size_t ffn, weights_bytes;
+    size_t ffn, weights_bytes; /* ffn 0: no feed-forward, act is "" */
     double residual_multiplier;
 };
 

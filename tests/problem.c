@@ -342,16 +342,16 @@ void block_shapes(const struct kernel *kernel, size_t shapes[BLOCK_ARRAYS][2]) {
     const size_t d = kernel->d_model, ffn = block->ffn;
     const bool norms[] = {block->attention_norm, block->attention_post_norm, block->ffn_norm,
                           block->ffn_post_norm};
-    const size_t matrices[][2] = {{d, block->gated ? ffn : 0},
-                                  {d, ffn},
-                                  {ffn, d},
-                                  {0, block->gated && block->bias ? ffn : 0},
-                                  {0, block->bias ? ffn : 0},
-                                  {0, block->bias ? d : 0}};
+    const bool scaled = block->layer_scale;
+    const size_t others[][2] = {
+        {d, block->gated ? ffn : 0}, {d, ffn},
+        {ffn, ffn ? d : 0},          {0, block->gated && block->bias ? ffn : 0},
+        {0, block->bias ? ffn : 0},  {0, block->bias ? d : 0},
+        {0, scaled ? d : 0},         {0, scaled && ffn ? d : 0}};
     memset(shapes, 0, BLOCK_ARRAYS * sizeof *shapes);
     for (size_t i = 0; i < 8; i++)
         shapes[i][1] = norms[i / 2] && (i % 2 == 0 || block->norm_bias) ? d : 0;
-    memcpy(shapes + 8, matrices, sizeof matrices);
+    memcpy(shapes + 8, others, sizeof others);
 }
 
 struct block_weights random_block_weights(const struct kernel *kernel, uint32_t seed) {

@@ -389,12 +389,14 @@ void reference_block_norm(const struct kernel *kernel, const float *w, const flo
     norm_vector(&kernel->block->norm, w, bias, product_error(kernel), x, kernel->d_model);
 }
 
-void reference_residual(const struct kernel *kernel, const struct bounded *x, struct bounded *a) {
+void reference_residual(const struct kernel *kernel, const struct bounded *x, const float *scale,
+                        struct bounded *a) {
     const double factor = kernel->block->residual_multiplier;
-    const struct bounded multiplier = {factor, square(U * factor)};
     for (size_t i = 0; i < kernel->d_model; i++) {
+        const struct bounded multiplier = {scale ? (double)scale[i] : factor,
+                                           scale ? 0 : square(U * factor)};
         struct bounded sum = x[i];
-        if (factor != 1)
+        if (scale || factor != 1)
             chain(product_error(kernel), &sum, multiplier, a[i]);
         else
             sum = rounded(sum.value + a[i].value, sum.squares + a[i].squares, 1);

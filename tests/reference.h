@@ -55,11 +55,13 @@ void reference_rope(const struct kernel *kernel, struct bounded *x, size_t heads
 void reference_norm(const struct kernel *kernel, const float *w, const float *bias,
                     struct bounded *x, size_t heads);
 
-/* Of a block: the norm of a row [d_model] in place; a = x + multiplier a, of rows [d_model]; the
- * feed-forward of x [rows][d_model], y likewise. */
+/* Of a block: the norm of a row [d_model] in place; a = x + scale a, of rows [d_model], the
+ * multiplier where there is no layer scale (NULL); the feed-forward of x [rows][d_model], y
+ * likewise. */
 void reference_block_norm(const struct kernel *kernel, const float *w, const float *bias,
                           struct bounded *x);
-void reference_residual(const struct kernel *kernel, const struct bounded *x, struct bounded *a);
+void reference_residual(const struct kernel *kernel, const struct bounded *x, const float *scale,
+                        struct bounded *a);
 void reference_feed_forward(const struct kernel *kernel, const struct block_weights *w,
                             const struct bounded *x, size_t rows, struct bounded *y);
 

@@ -301,7 +301,10 @@ static void name_extras(const struct extras *extras, size_t queries, size_t keys
     const size_t before = queries == 0     ? 0
                           : queries < most ? queries - 1
                                            : most - 1; /* the last row */
-    const size_t width = keys < most ? keys : most;
+    /* queries of cross attention stand nowhere in the keys */
+    const size_t width = described.source_width ? described.cache_positions
+                         : keys < most          ? keys
+                                                : most;
     const size_t biases = (heads - 1) * extras->bias_head_stride + before * extras->bias_stride;
     size_t next = 0;
     numbers[next++] = pointer(FLOATS, extras->sinks, described.heads * sizeof(float), true);

@@ -270,7 +270,7 @@ static bool other_activation(struct fault *fault) {
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(fault->problem.kernel->block->act, others[i][0]) == 0)
             block->act = others[i][1];
-    return true;
+    return block->ffn;
 }
 
 static bool gate_and_up_swapped(struct fault *fault) {
@@ -284,6 +284,29 @@ static bool gate_and_up_swapped(struct fault *fault) {
 static bool no_feed_forward_bias(struct fault *fault) {
     const bool applies = fault->problem.block_weights.b_down != NULL;
     fault->problem.block_weights.b_down = NULL;
+    return applies;
+}
+
+/* The multiplier is 1 where there is a layer scale. */
+static bool no_layer_scale(struct fault *fault) {
+    struct block_weights *w = &fault->problem.block_weights;
+    const bool applies = w->attention_scale != NULL;
+    w->attention_scale = w->ffn_scale = NULL;
+    return applies;
+}
+
+static bool layer_scales_swapped(struct fault *fault) {
+    struct block_weights *w = &fault->problem.block_weights;
+    const float *of_attention = w->attention_scale;
+    w->attention_scale = w->ffn_scale;
+    w->ffn_scale = of_attention;
+    return of_attention && w->attention_scale;
+}
+
+static bool no_feed_forward(struct fault *fault) {
+    struct block *block = other_block(fault);
+    const bool applies = block->ffn;
+    block->ffn = 0;
     return applies;
 }
 
@@ -344,9 +367,12 @@ EACH(kernel, checker, block_faults, has_block) {
         {"gate and up swapped", gate_and_up_swapped},
         {"no bias of the feed-forward", no_feed_forward_bias},
         {"no residual multiplier", no_multiplier},
+        {"no layer scale", no_layer_scale},
+        {"layer scales swapped", layer_scales_swapped},
+        {"no feed-forward", no_feed_forward},
         {"weights transposed", transposed}};
     const struct kernel *kernel = kernels[target->kernel];
-    const size_t n = kernel->capacity < 20 ? kernel->capacity : 20, rows = n < 2 ? n : 2;
+    const size_t n = longest(kernel) < 20 ? longest(kernel) : 20, rows = n < 2 ? n : 2;
     const struct weights weights = random_weights(kernel, 12);
     const struct block_weights block = random_block_weights(kernel, 12);
     const struct problem problem = block_problem(kernel, n, rows, &weights, &block, NULL);

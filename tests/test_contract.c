@@ -74,7 +74,8 @@ static const struct {
 /* Whether the kernel lacks a function. */
 static bool lacks(const struct kernel *kernel, enum function function) {
     return (functions[function].of_layer && !kernel->has_layer) ||
-           (function == LAYER_ALONE && kernel->source_width) || /* it has no other keys */
+           /* it has no other keys */
+           ((function == LAYER_ALONE || function == BLOCK_ALONE) && kernel->source_width) ||
            (functions[function].of_block && !kernel->block);
 }
 
@@ -100,13 +101,14 @@ static void set_scene(struct scene *scene, const struct kernel *kernel) {
     const size_t out = n * (kernel->heads * kernel->v_head_dim + kernel->d_model);
     struct call call = {.q = problem.q, .k = problem.k, .v = problem.v, .n = n, .n_kv = n};
     call.extras = problem.extras;
+    const size_t keys = key_capacity(kernel);
     if (kernel->mask_bias) {
-        call.extras.bias = make(kernel->heads * n * kernel->capacity, sizeof(float));
-        call.extras.bias_stride = kernel->capacity;
-        call.extras.bias_head_stride = n * kernel->capacity;
+        call.extras.bias = make(kernel->heads * n * keys, sizeof(float));
+        call.extras.bias_stride = keys;
+        call.extras.bias_head_stride = n * keys;
     } else if (kernel->masked) {
-        call.extras.mask = make(n * kernel->capacity, 1); /* all is hidden */
-        call.extras.mask_stride = kernel->capacity;
+        call.extras.mask = make(n * keys, 1); /* all is hidden */
+        call.extras.mask_stride = keys;
     }
     call.out = guard_new(out * sizeof(float), AT_END);
     call.cache = guard_new(kernel->cache_bytes, AT_END);
@@ -124,9 +126,8 @@ static void set_scene(struct scene *scene, const struct kernel *kernel) {
     }
     scene->kernel = kernel;
     scene->pool = reversed_pool(2);
-    const size_t capacity = key_capacity(kernel);
-    scene->held = capacity < 9 ? capacity : 8;
-    scene->next = scene->held < capacity ? scene->held : capacity - 1;
+    scene->held = keys < 9 ? keys : 8;
+    scene->next = scene->held < keys ? scene->held : keys - 1;
     for (enum function i = 0; i < FUNCTIONS; i++)
         scene->right[i] = call;
     scene->right[LAYER_ALONE].cache = NULL;
@@ -203,6 +204,10 @@ EACH(target, contract, null_pointers, NULL) {
     if (!scene.kernel->mla)
         BAD(APPEND, ERROR_NULL, v, NULL);
     BAD(CACHE_ATTENTION, ERROR_NULL, cache, NULL);
+    if (scene.kernel->source_width) { /* nothing else holds its keys */
+        BAD(LAYER, ERROR_NULL, cache, NULL);
+        BAD(BLOCK, ERROR_NULL, cache, NULL);
+    }
     BAD(CACHE_ATTENTION, ERROR_NULL, q, NULL);
     for (enum function i = 0; i < FUNCTIONS; i++) {
         if (i == RESET || i == APPEND)
@@ -333,9 +338,10 @@ EACH(target, contract, full_cache, NULL) {
     for (more.pos = 0; more.pos < key_capacity(scene.kernel); more.pos++)
         accepted(&scene, APPEND, &more, "up to the capacity");
     refused(&scene, APPEND, &more, ERROR_RANGE, "full");
-    if (!scene.kernel->source_width)
+    if (!scene.kernel->source_width) {
         refused(&scene, LAYER, &more, ERROR_RANGE, "full");
-    refused(&scene, BLOCK, &more, ERROR_RANGE, "full");
+        refused(&scene, BLOCK, &more, ERROR_RANGE, "full");
+    }
     more.n = 0;
     accepted(&scene, APPEND, &more, "none, at the end");
     struct call last = scene.right[CACHE_ATTENTION];

@@ -54,16 +54,16 @@ EACH(target, cross, source_refused, has_source) {
     const struct kernel *kernel = selected(target);
     const struct weights weights = zero_weights(kernel);
     const void *packed = pack(kernel, &weights);
-    const size_t keys = key_capacity(kernel);
+    const size_t keys = key_capacity(kernel), two = keys < 2 ? keys : 2;
     const struct pool none = {NULL, 0, NULL};
     float *x = guard_new(2 * kernel->source_width * sizeof *x, AT_END);
     char *cache = guard_new(kernel->cache_bytes, AT_END);
     char *scratch = guard_new(kernel->cache_scratch_bytes(0), AT_END);
     char *other = guard_new(kernel->weights_bytes, AT_END);
     memset(cache, 0x55, kernel->cache_bytes < 4096 ? kernel->cache_bytes : 4096);
-    cr_assert_eq(kernel->source(packed, cache, 0, 2, x, scratch, NULL), ERROR_CACHE);
+    cr_assert_eq(kernel->source(packed, cache, 0, two, x, scratch, NULL), ERROR_CACHE);
     cr_assert_eq(kernel->cache_reset(cache), OK);
-    cr_assert_eq(kernel->source(packed, cache, 0, 2, x, scratch, NULL), OK);
+    cr_assert_eq(kernel->source(packed, cache, 0, two, x, scratch, NULL), OK);
     guard_freeze(cache);
     guard_freeze(scratch);
     guard_freeze(x);
@@ -75,19 +75,19 @@ EACH(target, cross, source_refused, has_source) {
         void *scratch;
         const struct pool *pool;
         int status;
-    } bad[] = {{NULL, cache, 0, 2, x, scratch, NULL, ERROR_NULL},
-               {packed, NULL, 0, 2, x, scratch, NULL, ERROR_NULL},
-               {packed, cache, 0, 2, NULL, scratch, NULL, ERROR_NULL},
-               {packed, cache, 0, 2, x, NULL, NULL, ERROR_NULL},
-               {(const char *)packed + 4, cache, 0, 2, x, scratch, NULL, ERROR_ALIGN},
-               {packed, cache + 4, 0, 2, x, scratch, NULL, ERROR_ALIGN},
-               {packed, cache, 0, 2, x, scratch + 4, NULL, ERROR_ALIGN},
+    } bad[] = {{NULL, cache, 0, two, x, scratch, NULL, ERROR_NULL},
+               {packed, NULL, 0, two, x, scratch, NULL, ERROR_NULL},
+               {packed, cache, 0, two, NULL, scratch, NULL, ERROR_NULL},
+               {packed, cache, 0, two, x, NULL, NULL, ERROR_NULL},
+               {(const char *)packed + 4, cache, 0, two, x, scratch, NULL, ERROR_ALIGN},
+               {packed, cache + 4, 0, two, x, scratch, NULL, ERROR_ALIGN},
+               {packed, cache, 0, two, x, scratch + 4, NULL, ERROR_ALIGN},
                {packed, cache, 3, 1, x, scratch, NULL, ERROR_RANGE},
                {packed, cache, 0, keys + 1, x, scratch, NULL, ERROR_RANGE},
                {packed, cache, 2, SIZE_MAX - 1, x, scratch, NULL, ERROR_RANGE},
                {packed, cache, SIZE_MAX, 1, x, scratch, NULL, ERROR_RANGE},
-               {packed, cache, 0, 2, x, scratch, &none, ERROR_RANGE},
-               {other, cache, 0, 2, x, scratch, NULL, ERROR_WEIGHTS}};
+               {packed, cache, 0, two, x, scratch, &none, ERROR_RANGE},
+               {other, cache, 0, two, x, scratch, NULL, ERROR_WEIGHTS}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const int got = kernel->source(bad[i].weights, bad[i].cache, bad[i].pos, bad[i].n, bad[i].x,
                                        bad[i].scratch, bad[i].pool);
@@ -97,23 +97,30 @@ EACH(target, cross, source_refused, has_source) {
 }
 
 /* A source of no position gives what the layer makes of zeros; a NaN in one of them reaches every
- * row. */
+ * row that sees it. */
 EACH(target, cross, source_of_nothing, has_source) {
     const struct kernel *kernel = selected(target);
     const struct weights weights = random_weights(kernel, 4);
     const void *packed = pack(kernel, &weights);
-    struct problem problem = layer_problem(kernel, 5, 3, &weights, packed);
-    const size_t size = layer_size(&problem, 3);
+    const size_t n = longest(kernel) < 5 ? longest(kernel) : 5, rows = n < 3 ? n : 3;
+    struct problem problem = layer_problem(kernel, n, rows, &weights, packed);
+    const size_t size = layer_size(&problem, rows);
     float *y = make(size, sizeof *y);
     void *cache = guard_new(kernel->cache_bytes, AT_END);
     void *scratch = guard_new(kernel->cache_scratch_bytes(0), AT_END);
     cr_assert_eq(kernel->cache_reset(cache), OK);
-    cr_assert_eq(kernel->layer(packed, cache, 0, 3, problem.x, &problem.extras, y, scratch, NULL),
-                 OK);
+    cr_assert_eq(
+        kernel->layer(packed, cache, 0, rows, problem.x, &problem.extras, y, scratch, NULL), OK);
     for (size_t i = 0; i < size; i++)
         cr_assert_eq(y[i], weights.bo ? weights.bo[i % kernel->d_model] : 0.0F);
-    problem.source[2 * kernel->source_width] = NAN;
+    problem.source[n / 2 * kernel->source_width] = NAN;
     run_layer(&problem, &CACHED, y);
-    for (size_t i = 0; i < size; i++)
-        cr_assert(isnan(y[i]), "%s: [%zu] is %g", label(kernel), i, (double)y[i]);
+    for (size_t row = 0; row < rows; row++) {
+        const struct view view = view_of(&problem, row, n);
+        bool seen = false;
+        for (size_t head = 0; head < kernel->heads; head++)
+            seen = seen || view_sees(&view, head, n / 2);
+        for (size_t i = row * kernel->d_model; i < (row + 1) * kernel->d_model; i++)
+            cr_assert_eq(isnan(y[i]) != 0, seen, "%s: [%zu] is %g", label(kernel), i, (double)y[i]);
+    }
 }

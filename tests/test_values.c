@@ -131,8 +131,9 @@ EACH(target, values, bad_row_of_a_layer, has_layer) { spread_of_a_row(selected(t
 EACH(target, values, bad_row_of_a_block, has_block) { spread_of_a_row(selected(target), true); }
 
 static bool shows_activations(const struct kernel *kernel) {
-    return kernel->block && (strcmp(kernel->block->place, "pre") == 0 ||
-                             strcmp(kernel->block->place, "parallel") == 0);
+    return kernel->block && kernel->block->ffn &&
+           (strcmp(kernel->block->place, "pre") == 0 ||
+            strcmp(kernel->block->place, "parallel") == 0);
 }
 
 /* What the block makes of an x of 0 but for its first channel, with a feed-forward that multiplies
@@ -148,12 +149,15 @@ static void activate(const struct kernel *kernel, const float *factors, size_t c
     block_shapes(kernel, shapes);
     for (size_t i = 8; i < BLOCK_ARRAYS; i++)
         all[i] = make((shapes[i][0] ? shapes[i][0] : 1) * shapes[i][1], sizeof(float));
+    for (size_t i = 0; i < shapes[14][1]; i++) /* layer scales */
+        ((float *)own.attention_scale)[i] = ((float *)own.ffn_scale)[i] = 1;
     const bool two = block->ffn_norm;
     const float *norm = two ? own.ffn_norm : own.attention_norm;
     const float *bias = two ? own.ffn_norm_bias : own.attention_norm_bias;
     struct problem problem = {.kernel = kernel, .n = n, .rows = n, .whole = true};
     problem.x = make(n * width, sizeof(float));
     problem.x[0] = 1;
+    problem.source = make(n * kernel->source_width, sizeof(float));
     float *in = make(width, sizeof *in), *out = make(n * width, sizeof *out);
     in[0] = 1;
     definition_block_norm(kernel, norm, bias, in);

@@ -97,7 +97,8 @@ static bool takes_key(const struct kernel *kernel, const json_t *in) {
 static bool takes_layer(const struct kernel *kernel, const json_t *in) {
     return kernel->has_layer && same_heads(kernel, in) &&
            kernel->d_model == size_of(in, "d_model") && kernel->qkv_bias && kernel->o_bias &&
-           !kernel->rotary_dim && !kernel->qk_norm && longest(kernel) >= size_of(in, "n");
+           !kernel->rotary_dim && !kernel->qk_norm && longest(kernel) >= size_of(in, "n") &&
+           kernel->source_width == size_of(in, "source_width");
 }
 
 static bool takes_block(const struct kernel *kernel, const json_t *in) {
@@ -105,9 +106,19 @@ static bool takes_block(const struct kernel *kernel, const json_t *in) {
     const char *place = json_string_value(json_object_get(in, "place"));
     return block && takes_layer(kernel, in) && strcmp(block->place, place) == 0 &&
            strcmp(block->act, json_string_value(json_object_get(in, "act"))) == 0 &&
-           block->norm.layernorm && block->norm_bias && block->bias && !block->gated &&
+           block->norm.layernorm && block->norm_bias && block->bias == (block->ffn > 0) &&
+           !block->gated && !block->layer_scale &&
            block->norm.eps == json_number_value(json_object_get(in, "eps")) &&
            block->ffn == size_of(in, "ffn") && block->residual_multiplier == 1;
+}
+
+/* A decoder's layer has two parts, each a block. */
+static bool is_part(const struct kernel *kernel, const json_t *in, const char *part) {
+    return takes_block(kernel, json_object_get(in, part));
+}
+
+static bool takes_decoder(const struct kernel *kernel, const json_t *in) {
+    return is_part(kernel, in, "self") || is_part(kernel, in, "cross");
 }
 
 /* The norm of a key, whose channels repeat those of the case. */
@@ -122,11 +133,8 @@ static bool takes_norm(const struct kernel *kernel, const json_t *in) {
 static const struct {
     const char *file;
     bool (*takes)(const struct kernel *kernel, const json_t *in);
-} files[] = {{"attention", takes_attention},
-             {"rope", takes_key},
-             {"layer", takes_layer},
-             {"block", takes_block},
-             {"norm", takes_norm}};
+} files[] = {{"attention", takes_attention}, {"rope", takes_key},        {"layer", takes_layer},
+             {"block", takes_block},         {"decoder", takes_decoder}, {"norm", takes_norm}};
 
 /* No vector is left out because a spec went missing. */
 Test(vectors, all_have_a_kernel) {
@@ -432,9 +440,10 @@ static const float *turned(const struct kernel *kernel, const float *from, size_
     return to;
 }
 
-/* A layer as nn.MultiheadAttention names it; a block as nn.TransformerEncoderLayer does. */
-static void layer_case(const struct kernel *kernel, const json_t *in, bool whole) {
-    const size_t width = kernel->d_model, n = size_of(in, "n");
+/* The packed weights of a layer as nn.MultiheadAttention names them, or (`whole`) of a block as
+ * nn.TransformerEncoderLayer does. */
+static void *read_packed(const struct kernel *kernel, const json_t *in, bool whole) {
+    const size_t width = kernel->d_model;
     const float *projection = tensor(in, "in_proj_weight", 3 * width * width);
     const float *bias = tensor(in, "in_proj_bias", 3 * width);
     const float *out_projection = tensor(in, "out_proj_weight", width * width);
@@ -444,27 +453,29 @@ static void layer_case(const struct kernel *kernel, const json_t *in, bool whole
     weights.wv = turned(kernel, projection + 2 * width * width, width, width);
     weights.wo = turned(kernel, out_projection, width, width);
     weights.bo = tensor(in, "out_proj_bias", width);
-    struct problem problem = {.kernel = kernel, .n = n, .rows = n, .weights = weights};
-    if (whole) {
-        const size_t ffn = kernel->block->ffn;
-        const bool pre = strcmp(kernel->block->place, "pre") == 0;
-        const float *norms[] = {tensor(in, "norm1_weight", width), tensor(in, "norm1_bias", width),
-                                tensor(in, "norm2_weight", width), tensor(in, "norm2_bias", width)};
-        struct block_weights block = {
-            .w_up = turned(kernel, tensor(in, "linear1_weight", width * ffn), width, ffn),
-            .b_up = tensor(in, "linear1_bias", ffn),
-            .w_down = turned(kernel, tensor(in, "linear2_weight", width * ffn), ffn, width),
-            .b_down = tensor(in, "linear2_bias", width),
-        };
-        *(pre ? &block.attention_norm : &block.attention_post_norm) = norms[0];
-        *(pre ? &block.attention_norm_bias : &block.attention_post_norm_bias) = norms[1];
-        *(pre ? &block.ffn_norm : &block.ffn_post_norm) = norms[2];
-        *(pre ? &block.ffn_norm_bias : &block.ffn_post_norm_bias) = norms[3];
-        problem.whole = true;
-        problem.packed = pack_block(kernel, &weights, &block);
-    } else {
-        problem.packed = pack(kernel, &weights);
+    if (!whole)
+        return pack(kernel, &weights);
+    const size_t ffn = kernel->block->ffn;
+    const bool pre = strcmp(kernel->block->place, "pre") == 0;
+    struct block_weights block = {0};
+    *(pre ? &block.attention_norm : &block.attention_post_norm) = tensor(in, "norm1_weight", width);
+    *(pre ? &block.attention_norm_bias : &block.attention_post_norm_bias) =
+        tensor(in, "norm1_bias", width);
+    if (ffn) {
+        block.w_up = turned(kernel, tensor(in, "linear1_weight", width * ffn), width, ffn);
+        block.b_up = tensor(in, "linear1_bias", ffn);
+        block.w_down = turned(kernel, tensor(in, "linear2_weight", width * ffn), ffn, width);
+        block.b_down = tensor(in, "linear2_bias", width);
+        *(pre ? &block.ffn_norm : &block.ffn_post_norm) = tensor(in, "norm2_weight", width);
+        *(pre ? &block.ffn_norm_bias : &block.ffn_post_norm_bias) = tensor(in, "norm2_bias", width);
     }
+    return pack_block(kernel, &weights, &block);
+}
+
+static void layer_case(const struct kernel *kernel, const json_t *in, bool whole) {
+    const size_t width = kernel->d_model, n = size_of(in, "n");
+    struct problem problem = {.kernel = kernel, .n = n, .rows = n, .whole = whole};
+    problem.packed = read_packed(kernel, in, whole);
     problem.x = tensor(in, "x", n * width);
     float *y = make(n * width, sizeof *y);
     for (size_t i = 0; i < sizeof attention_ways / sizeof *attention_ways; i++) {
@@ -489,3 +500,49 @@ static void each_layer_case(const struct kernel *kernel, bool whole) {
 
 EACH(target, vectors, layer, has_layer) { each_layer_case(selected(target), false); }
 EACH(target, vectors, block, has_block) { each_layer_case(selected(target), true); }
+
+/* One part of the case's layer: x [n][d_model] becomes y; cross attention's source is `memory`. */
+static void run_part(const struct kernel *kernel, const json_t *in, const char *part,
+                     const struct way *way, float *x, float *y) {
+    struct problem problem = {.kernel = kernel, .rows = size_of(in, "n"), .whole = true, .x = x};
+    problem.n = problem.rows;
+    if (kernel->source_width) {
+        problem.n = size_of(in, "n_source");
+        problem.source = tensor(in, "memory", problem.n * kernel->source_width);
+    }
+    problem.packed = read_packed(kernel, json_object_get(in, part), true);
+    run_layer(&problem, way, y);
+}
+
+/* nn.TransformerDecoderLayer of two kernels, of which this one is the one or the other. */
+static void decoder_case(const struct kernel *kernel, const json_t *in) {
+    const bool first = is_part(kernel, in, "self"), fused = is_fused(kernel);
+    const size_t n = size_of(in, "n"), width = kernel->d_model;
+    float *x = tensor(in, "x", n * width);
+    float *sum = make(n * width, sizeof *sum), *y = make(n * width, sizeof *y);
+    size_t other = 0;
+    while (other < kernel_count && !is_part(kernels[other], in, first ? "cross" : "self"))
+        other++;
+    const struct kernel *const partner = other < kernel_count ? native(other, fused) : NULL;
+    cr_assert(partner || !kernels_are_all, "no spec is the other part of %s", id_of(in));
+    for (size_t i = 0; i < sizeof attention_ways / sizeof *attention_ways && partner; i++) {
+        const struct way *way = &attention_ways[i];
+        if (!way->cache) /* cross attention has no other way */
+            continue;
+        run_part(first ? kernel : partner, in, "self", way, x, sum);
+        run_part(first ? partner : kernel, in, "cross", way, sum, y);
+        expect_vector(kernel, in, way->name, y, n, width);
+    }
+}
+
+EACH(target, vectors, decoder, has_block) {
+    const struct kernel *kernel = selected(target);
+    size_t index;
+    json_t *cases = load("decoder"), *in;
+    json_array_foreach(cases, index, in) {
+        const size_t mark = guard_mark();
+        if (takes_decoder(kernel, in))
+            decoder_case(kernel, in);
+        guard_release(mark);
+    }
+}

@@ -112,11 +112,13 @@ local function read_component(f, label, suffix)
             local v = f:with(variant.facts or {})
             facts.complete(v)
             component.variants[#component.variants + 1] = { facts = v, layers = layers,
-                suffix = variant.suffix, label = variant.label }
+                suffix = variant.suffix, label = variant.label, row_label = variant.row_label,
+                row = variant.row }
         end
     end
     if #component.variants == 1 then
-        component.variants[1].label, component.variants[1].suffix = nil, nil
+        local only = component.variants[1]
+        only.label, only.row_label, only.suffix, only.row = nil, nil, nil, nil
     end
     if f.one_row and #component.variants > 1 then
         component.one_row = f.one_row
@@ -254,13 +256,17 @@ end
 function import.rows(model)
     local rows = {}
     for _, component in ipairs(model.components) do
+        local own_rows = {}
         for _, variant in ipairs(component.variants) do
+            own_rows[#own_rows + 1] = variant.row ~= false and variant or nil
+        end
+        for _, variant in ipairs(own_rows) do
             local f = variant.facts
             local mla = f.mla
             local row = {
                 model = model.name,
-                component = component.one_row and component.label or variant.label
-                    or component.label,
+                component = component.one_row and component.label or variant.row_label
+                    or variant.label or component.label,
                 d_model = f.d_model,
                 heads = f.heads,
                 kv_heads = f.kv_heads,
@@ -346,7 +352,7 @@ local function block_fields(f)
         return nil
     end
     local layernorm = f.norm_type == "layernorm"
-    local multiplier, norm_bias = f.residual_multiplier, nil
+    local multiplier, norm_bias, ffn = f.residual_multiplier, nil, not f.without_ffn
     if f.norm_bias ~= layernorm then -- not its default
         norm_bias = f.norm_bias
     end
@@ -354,13 +360,15 @@ local function block_fields(f)
         norm = f.norm_type,
         place = f.place ~= "pre" and f.place or nil,
         parallel_norms = f.parallel_norms == 2 and 2 or nil,
+        attention_norm = f.attention_norm, -- nil, or false
         eps = f.norm_eps + 0.0,
         unit_offset = f.unit_offset or nil,
         norm_bias = norm_bias,
-        ffn = f.ffn_width,
-        act = f.act,
-        gated = f.gated or nil,
-        bias = f.ffn_bias or nil,
+        ffn = ffn and f.ffn_width or 0,
+        act = ffn and f.act or nil,
+        gated = ffn and f.gated or nil,
+        bias = ffn and f.ffn_bias or nil,
+        layer_scale = f.layer_scale and true or nil,
         residual_multiplier = multiplier ~= 1 and multiplier or nil,
     }
 end
@@ -428,7 +436,23 @@ end
 local function all_or_some(use)
     local layers, count = use.variant.layers, use.component.layers
     return #layers == count and ("all %d layers"):format(count)
-        or ("layers %s of %d"):format(layer_list(layers), count)
+        or ("layer%s %s of %d"):format(#layers > 1 and "s" or "", layer_list(layers), count)
+end
+
+-- What fields can't say of a block: array of {what, in words}.
+local function words_of_block(f)
+    local words = {}
+    if f.layer_part and not f.no_block then
+        words[1] = { "block", f.layer_part }
+    end
+    if f.layer_scale then
+        words[#words + 1] = { "layer scale", f.layer_scale }
+    end
+    if f.embedding_multiplier ~= 1 then
+        words[#words + 1] = { "embeddings", ("times %s before the first block"):format(
+            facts.plain(f.embedding_multiplier)) }
+    end
+    return words
 end
 
 local function spec_text(model, uses, fields, options)
@@ -444,6 +468,9 @@ local function spec_text(model, uses, fields, options)
             f.ffn_act, f.ffn_width)
     elseif f.norm_weight == false then
         comment(lines, "the block's norms have no weights: give ones")
+    end
+    for _, each in ipairs(words_of_block(f)) do
+        comment(lines, "%s: %s", each[1], each[2])
     end
     if f.qkv_bias ~= true and f.qkv_bias ~= false then
         comment(lines, "biases of %s; the others are zeros", f.qkv_bias)
@@ -549,6 +576,9 @@ function import.report(model, specs)
         if f.no_block then
             add("  %-13s no spec of it: %s (norm %s, feed-forward %s, %d wide)", "block",
                 f.no_block, f.norm, f.ffn_act, f.ffn_width)
+        end
+        for _, words in ipairs(words_of_block(f)) do
+            add("  %-13s %s", words[1], words[2])
         end
         if f.note and f.note ~= "" then
             add("  %-13s %s", "note", f.note)

@@ -4,11 +4,15 @@
 --   heads, kv_heads, head_dim, v_head_dim, layers, causal, position (text), scale, scale_text,
 --   qkv_bias and o_bias (true, false, or which), norm, ffn_act (texts), ffn_width. Of its block:
 --   norm_type, norm_eps, norm_bias, place, gated, act, ffn_bias, or no_block: why no spec says it;
---   it may have parallel_norms, unit_offset, norm_weight (false: none), residual_multiplier.
+--   it may have parallel_norms, unit_offset, norm_weight (false: none), residual_multiplier,
+--   attention_norm (false: none), layer_scale (in words, which weights its factors are), layer_part
+--   (in words, which part of a layer it is; without_ffn: that of attention alone).
+--   embedding_multiplier: what the first block's x is the embeddings times.
 --   What it may have: rope, alibi, relative_bias, window, window_right, softcap, sinks, qk_norm,
 --   clip_qkv, mla, mask, source_width, source_tokens or source_seq (cross attention), max_seq (up
 --   to so many positions), table_seq (no more than these have a learned position), tokens (exactly
---   so many, by tokens_from); variants (layers that differ: {layers, label, suffix, facts});
+--   so many, by tokens_from); variants (layers that differ: {layers, label, suffix, facts}, with
+--   row_label in its row if that is another, row = false if its row is that of another one);
 --   one_row (the window in words where all variants share a row); note.
 --   components: attentions of several kinds, each with facts of its own in front of the type's.
 --   parts: nested configs of types of their own. defaults: those of the configuration class.
@@ -84,6 +88,7 @@ local attention = {
     scale_text = function(f) return ("1/sqrt(%d)=%.9g"):format(f.head_dim, f.scale) end,
     ffn_act = act_text,
     longest = fact "max_seq",
+    embedding_multiplier = 1.0,
     layer_type = nil,
 }
 
@@ -168,9 +173,9 @@ local function split(usual, name_layers)
         end
         local variants = name_layers(f, kinds, found)
         for _, variant in ipairs(variants) do
-            variant.layers = found[variant.kind] or {}
+            variant.layers = variant.layers or found[variant.kind] or {}
             variant.facts = { sliding = variant.kind == "sliding_attention",
-                layer_type = variant.kind }
+                layer_type = variant.kind, attention_norm = variant.attention_norm }
         end
         return variants
     end
@@ -356,7 +361,11 @@ types.qwen3_moe = with(types.qwen3, no_windows, experts, sized(2048, 32, 24, 768
     note = "ffn width is per expert; qk-norm implied by model_type",
 })
 
+-- Embeddings times sqrt(d_model).
+local function root_of_width(f) return math.sqrt(f.d_model) end
+
 local one_direction = {
+    embedding_multiplier = root_of_width,
     bidirectional = facts.only(flag("use_bidirectional_attention", false, false), false,
         "attention in both directions is not read for this model type; it takes false"),
 }
@@ -520,6 +529,7 @@ types.stablelm = with(modern, fixed_kv_heads, layernorm, sized(2560, 32, 32, 691
 types.granite = with(modern, any_bias, any_ffn_bias,
     scale_by_factor("attention_multiplier", 1.0), sized(4096, 32, 32, 11008, 2048), {
         residual_multiplier = number("residual_multiplier", 1.0),
+        embedding_multiplier = number("embedding_multiplier", 1.0),
         note = function(f)
             return ("residual_multiplier %s after o_proj"):format(
                 facts.plain(f.residual_multiplier))
@@ -1089,9 +1099,6 @@ types.modernbert = with(modern, sized(768, 12, 22, 1152, 8192), {
     norm_bias = flag("norm_bias", false),
     norm_eps = number("norm_eps", 1e-5),
     ffn_bias = flag("mlp_bias", false),
-    no_block = function(f)
-        return not f.sliding and "its first layer has no norm before attention" or nil
-    end,
     variants = split(function(i, f)
         return i % f:read(size("global_attn_every_n_layers", 3)) ~= 0
     end, function(f, kinds, found)
@@ -1099,12 +1106,23 @@ types.modernbert = with(modern, sized(768, 12, 22, 1152, 8192), {
         for i = 0, f.layers - 1 do
             n = n and (kinds[i] == "full_attention") == (i % n == 0) and n
         end
-        return {
+        local variants = {}
+        for _, each in ipairs {
             { kind = "full_attention", suffix = "global", label = ("encoder/global layers (%s)")
                 :format(n and ("i%%%d==0"):format(n)
                     or facts.layer_list(found.full_attention or {})) },
             { kind = "sliding_attention", suffix = "local", label = "encoder/local layers" },
-        }
+        } do
+            if each.kind == kinds[0] then -- the first layer has no norm before attention
+                each.layers = table.move(found[each.kind], 2, #found[each.kind], 1, {})
+                each.row = false
+                variants[#variants + 1] = { kind = each.kind, suffix = "first", layers = { 0 },
+                    label = "encoder/first layer", row_label = each.label,
+                    attention_norm = false }
+            end
+            variants[#variants + 1] = each
+        end
+        return variants
     end),
     window_right = fact "window",
     -- local_attention counts both sides
@@ -1168,7 +1186,8 @@ types.vit = with(vision, sized(768, 12, 12, 3072), {
 })
 types.deit = with(types.vit, { tokens = patches(224, 16, 2) })
 types.dinov2 = with(types.vit, {
-    no_block = "its layers scale what attention and feed-forward add, channel by channel",
+    layer_scale = "layer_scale1.lambda1 and layer_scale2.lambda1",
+    defaults = { norm_eps = 1e-6 },
     tokens = patches(224, nil, 1), -- patch_size 14 or 16, by version
     gated = flag("use_swiglu_ffn", false),
     act = function(f)
@@ -1213,7 +1232,18 @@ types.wav2vec2, types.hubert = audio, audio
 
 -- ---- encoders with decoders ----
 
-local crossed = "cross attention stands between self attention and feed-forward"
+-- A decoder's layer is two specs.
+local self_part = { without_ffn = true,
+    layer_part = "self attention alone; the block of cross attention comes after it in each layer" }
+local cross_part = {
+    layer_part = "cross attention and feed-forward; the block of self attention comes before it",
+    embedding_multiplier = 1.0 }
+
+local function scaled_embeddings(default)
+    return { embedding_multiplier = function(f)
+        return f:read(flag("scale_embedding", default)) and root_of_width(f) or 1.0
+    end }
+end
 
 -- Self and cross attention in the key names of BART's time.
 local function encoder_decoder(d_model, layers, heads, ffn_width, max_seq, act, more)
@@ -1234,26 +1264,27 @@ local function encoder_decoder(d_model, layers, heads, ffn_width, max_seq, act, 
             { label = "encoder", suffix = "encoder",
                 heads = must "encoder_attention_heads", layers = must "encoder_layers",
                 ffn_width = must "encoder_ffn_dim" },
-            { label = "decoder self", suffix = "decoder", causal = true, no_block = crossed,
+            with(self_part, { label = "decoder self", suffix = "decoder", causal = true,
                 heads = must "decoder_attention_heads", layers = must "decoder_layers",
-                ffn_width = must "decoder_ffn_dim" },
-            { label = "decoder cross", suffix = "cross", position = "none", no_block = crossed,
+                ffn_width = must "decoder_ffn_dim" }),
+            with(cross_part, { label = "decoder cross", suffix = "cross", position = "none",
                 source_seq = fact "max_seq",
                 heads = must "decoder_attention_heads", layers = must "decoder_layers",
-                ffn_width = must "decoder_ffn_dim" },
+                ffn_width = must "decoder_ffn_dim" }),
         },
     })
 end
 
 types.bart = encoder_decoder(1024, 12, 16, 4096, 1024, "gelu",
-    { position = "learned(offset 2)", place = "post" })
-types.mbart = encoder_decoder(1024, 12, 16, 4096, 1024, "gelu", { position = "learned(offset 2)" })
+    with({ position = "learned(offset 2)", place = "post" }, scaled_embeddings(false)))
+types.mbart = encoder_decoder(1024, 12, 16, 4096, 1024, "gelu",
+    with({ position = "learned(offset 2)" }, scaled_embeddings(false)))
 types.marian = encoder_decoder(1024, 12, 16, 4096, 1024, "gelu",
-    { position = "sinusoidal(added)", place = "post" })
+    with({ position = "sinusoidal(added)", place = "post" }, scaled_embeddings(false)))
 types.pegasus = encoder_decoder(1024, 12, 16, 4096, 1024, "gelu",
-    { position = "sinusoidal(added)" })
+    with({ position = "sinusoidal(added)" }, scaled_embeddings(false)))
 types.m2m_100 = encoder_decoder(1024, 12, 16, 4096, 1024, "relu",
-    { position = "sinusoidal(added)" })
+    with({ position = "sinusoidal(added)" }, scaled_embeddings(true)))
 types.whisper = encoder_decoder(384, 4, 6, 1536, 448, "gelu", {
     max_seq = length "max_target_positions",
     qkv_bias = "q,v only",
@@ -1318,10 +1349,10 @@ local function t5(d_model, heads, layers, d_ff, feed_forward)
                 layers = fact "encoder_layers",
                 note = "bias table in layer 0 only, shared by all layers; d_kv independent of "
                     .. "d_model/heads" }),
-            with(buckets(false), { label = "decoder self", suffix = "decoder", causal = true,
-                no_block = crossed }),
-            { label = "decoder cross", suffix = "cross", position = "none", no_block = crossed,
-                source_seq = fact "max_seq" },
+            with(buckets(false), self_part, { label = "decoder self", suffix = "decoder",
+                causal = true }),
+            with(cross_part, { label = "decoder cross", suffix = "cross", position = "none",
+                source_seq = fact "max_seq" }),
         },
     })
 end
@@ -1366,7 +1397,19 @@ types.paligemma = { parts = {
 
 types.mllama_vision_model = with(vision, sized(1280, 16, 32, 5120), {
     norm_eps = number("norm_eps", 1e-5),
-    no_block = "gates scale what its global layers add",
+    -- the last layers, which see the tiles together
+    variants = function(f)
+        local first, layers = f.layers - f:read(size("num_global_layers", 8)), { {}, {} }
+        for i = 0, f.layers - 1 do
+            table.insert(layers[i < first and 1 or 2], i)
+        end
+        return {
+            { layers = layers[1], suffix = "local", label = "local layers" },
+            { layers = layers[2], suffix = "global", label = "global layers",
+                facts = { layer_scale = "tanh of gate_attn and of gate_ffn, in every channel" } },
+        }
+    end,
+    one_row = "-",
     heads = must "attention_heads num_attention_heads",
     layers = function(f)
         return f:read(must("num_hidden_layers", 32)) + f:read(size("num_global_layers", 8))
@@ -1399,9 +1442,11 @@ types.mllama_text_model = with(modern,
         components = {
             { label = "self", suffix = "self" },
             { label = "cross", suffix = "cross", causal = false, position = "none",
-                no_block = "gates scale what its cross attention layers add",
+                layer_scale = "tanh of cross_attn_attn_gate and of cross_attn_mlp_gate, in every "
+                    .. "channel",
                 rope = function() end, mask = "bool",
-                mask_text = "which image's tiles a position sees",
+                mask_text = "which image's tiles a position sees; one that sees none stays as it "
+                    .. "is, and is not given to the block",
                 qk_norm = qk_norm("rmsnorm", "head", "rms_norm_eps", 1e-5, { order = "no_rope" }) },
         },
     })

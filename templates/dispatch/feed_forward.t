@@ -1,9 +1,12 @@
-$ -- What a block does around its attention: norms, residuals, the feed-forward.
+$ -- What a block does around its attention: norms, residuals, the feed-forward, if it has one.
 $ local block = shape.block
 $ if block then
 $   local w = memory.block_offsets
 $   local place = block.place
 $   local normed_output = place == "sandwich" or place == "res_post"
+$   local function scaled(part) -- the argument that is its layer scale
+$     return block.layer_scale and ("job->weights + %d, "):format(w[part .. "_scale"]) or ""
+$   end
 
 /* ---- the block around its attention ---- */
 
@@ -31,7 +34,7 @@ $   else
 $   end
 }
 
-/* From x and the attention's output to the sum of both${w.ffn_norm and ", and to the feed-forward's input" or ""}. */
+/* From x and the attention's output to the sum of both${w.ffn_norm and ", and to the feed-forward's input" or place == "post" and block.ffn == 0 and ", normed" or ""}. */
 static void ${name}_join_task(void *argument, size_t index)
 {
     const ${name}_job *const job = (const ${name}_job *)argument;
@@ -44,7 +47,7 @@ $   if place == "parallel" and w.ffn_norm then
 $   elseif normed_output then
         kernels->norm(job->part + at, job->weights + ${w.attention_post_norm}, job->part + at);
 $   end
-        kernels->add(job->residual + at, job->part + at, sum);
+        kernels->add(job->residual + at, job->part + at, ${scaled("attention")}sum);
 $   if place == "post" then
         kernels->norm(sum, job->weights + ${w.attention_post_norm}, sum);
 $   elseif w.ffn_norm and place ~= "parallel" then
@@ -52,6 +55,7 @@ $   elseif w.ffn_norm and place ~= "parallel" then
 $   end
     }
 }
+$   if block.ffn > 0 then
 
 static void ${name}_up_task(void *argument, size_t index)
 {
@@ -82,19 +86,22 @@ static void ${name}_leave_task(void *argument, size_t index)
 $   if normed_output then
         kernels->norm(job->part + at, job->weights + ${w.ffn_post_norm}, job->part + at);
 $   end
-        kernels->add(sum, job->part + at, sum);
+        kernels->add(sum, job->part + at, ${scaled("ffn")}sum);
 $   if place == "post" then
         kernels->norm(sum, job->weights + ${w.ffn_post_norm}, sum);
 $   end
     }
 }
+$   end
 
 /* The rest of the block for a chunk whose attention is in job->part; y is job->sum. */
 static void ${name}_leave(const ${name}_pool *pool, ${name}_job *job)
 {
     ${name}_run(pool, ${name}_join_task, job);
+$   if block.ffn > 0 then
     ${name}_run(pool, ${name}_up_task, job);
     ${name}_run(pool, ${name}_down_task, job);
     ${name}_run(pool, ${name}_leave_task, job);
+$   end
 }
 $ end

@@ -197,7 +197,7 @@ static void ${name}_layer_keys(${name}_job *job, const ${name}_pool *pool, const
     for (; first < end; first += job->n) {
         job->x = x + first * ${source_width};
         job->n = end - first < ${rows} ? end - first : ${rows};
-$ if block then
+$ if block and not shape.cross then
         if (job->whole)
             ${name}_enter(pool, job);
 $ end

@@ -72,7 +72,7 @@ int ${name}_source(const void *weights, void *cache, size_t pos, size_t n, const
 {
     ${name}_job job;
     size_t held;
-    const int status = ${name}_layer_begin(&job, weights, cache, x, scratch, pool, &held);
+    const int status = ${name}_layer_begin(&job, ${block and "0, " or ""}weights, cache, x, scratch, pool, &held);
     if (status != ${NAME}_OK)
         return status;
     if (pos > held || n > ${kv_capacity} - pos)
@@ -85,16 +85,23 @@ int ${name}_source(const void *weights, void *cache, size_t pos, size_t n, const
     return ${NAME}_OK;
 }
 
+$ if block then
+/* The layer, or (`whole`) the block. */
+static int ${name}_run_layer(int whole, const void *weights, const void *cache, size_t n, const float *x,
+    ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool)
+{
+$ else
 int ${name}_layer(const void *weights, const void *cache, size_t n, const float *x, ${layer_parameters}float *y,
     void *scratch, const ${name}_pool *pool)
 {
+$ end
     ${name}_job job;
     size_t held;
     int status;
     if (y == NULL)
         return ${NAME}_ERROR_NULL;
 $ check_extras(layer_extras)
-    status = ${name}_layer_begin(&job, weights, cache, x, scratch, pool, &held);
+    status = ${name}_layer_begin(&job, ${block and "whole, " or ""}weights, cache, x, scratch, pool, &held);
     if (status != ${NAME}_OK)
         return status;
     if (n > ${NAME}_CAPACITY)

@@ -156,31 +156,45 @@ $   local owners = norm.width == "full" and "each channel has its weight" or nor
  *             the cache holds k after it
 $ end
 $ if block then
-$   local m = block.residual_multiplier and ("%.9g * "):format(block.residual_multiplier) or ""
+$   local m = block.residual_multiplier and ("%.9g * "):format(block.residual_multiplier)
+$   local ma, mf = block.layer_scale and "attention_scale * " or m or "", block.layer_scale and "ffn_scale * " or m or ""
+$   -- attention's part, the feed-forward's of its sum h, and what their norms are called
+$   local parts = {
+$     pre = { ("x + %sA(%s)"):format(ma, block.attention_norm == false and "x" or "norm_a(x)"), ("h + %sF(norm_f(h))"):format(mf),
+$       block.attention_norm ~= false and "norm_a attention_norm", "norm_f ffn_norm" },
+$     post = { ("norm_a(x + %sA(x))"):format(ma), ("norm_f(h + %sF(h))"):format(mf),
+$       "norm_a attention_post_norm", "norm_f ffn_post_norm" },
+$     sandwich = { ("x + %snorm_b(A(norm_a(x)))"):format(ma), ("h + %snorm_g(F(norm_f(h)))"):format(mf),
+$       "norm_a attention_norm, norm_b attention_post_norm", "norm_f ffn_norm, norm_g ffn_post_norm" },
+$     res_post = { ("x + %snorm_a(A(x))"):format(ma), ("h + %snorm_f(F(h))"):format(mf),
+$       "norm_a attention_post_norm", "norm_f ffn_post_norm" },
+$   }
+$   local part = parts[block.place]
+$   if block.place == "parallel" then
  *   block     with A the attention layer and F the feed-forward, x becomes
-$   if block.place == "pre" then
- *             y = h + ${m}F(norm_f(h)), h = x + ${m}A(norm_a(x)): norm_a attention_norm, norm_f ffn_norm
-$   elseif block.place == "post" then
- *             y = norm_f(h + ${m}F(h)), h = norm_a(x + ${m}A(x)): norm_a attention_post_norm, norm_f
- *             ffn_post_norm
-$   elseif block.place == "sandwich" then
- *             y = h + ${m}norm_g(F(norm_f(h))), h = x + ${m}norm_b(A(norm_a(x))): norm_a attention_norm, norm_b
- *             attention_post_norm, norm_f ffn_norm, norm_g ffn_post_norm
-$   elseif block.place == "res_post" then
- *             y = h + ${m}norm_f(F(h)), h = x + ${m}norm_a(A(x)): norm_a attention_post_norm, norm_f
- *             ffn_post_norm
+ *             y = (x + ${ma}A(norm_a(x))) + ${mf}F(${block.parallel_norms == 2 and "norm_f(x)), norm_a attention_norm, norm_f ffn_norm" or "norm_a(x)), norm_a attention_norm"}
+$   elseif block.ffn == 0 then
+ *   block     with A the attention layer, x becomes y = ${part[1]}:
+ *             ${part[3]}
 $   else
- *             y = (x + ${m}A(norm_a(x))) + ${m}F(${block.parallel_norms == 2 and "norm_f(x)), norm_a attention_norm, norm_f ffn_norm" or "norm_a(x)), norm_a attention_norm"}
+ *   block     with A the attention layer and F the feed-forward, x becomes
+ *             y = ${part[2]}, h = ${part[1]}:
+ *             ${part[3] and part[3] .. ", " or ""}${part[4]}
+$   end
+$   if block.layer_scale then
+ *             attention_scale${block.ffn > 0 and " and ffn_scale have" or " has"} a factor for each channel
 $   end
 $   local top, below = "v", "mean of v^2"
 $   if block.norm == "layernorm" then top, below = "(v - mean)", "variance" end
  *             a norm of v is ${top} / sqrt(${below} + ${("%.9g"):format(block.eps)}) * ${block.unit_offset and "(1 + w)" or "w"}${block.norm_bias and " + b" or ""}
+$   if block.ffn > 0 then
  *             F(v) = W_down ${block.gated and "(act(W_gate v) * (W_up v))" or "act(W_up v)"}${block.bias and ", each matrix with its bias" or ""}, ${block.ffn} wide
 $   local acts = {
 $     gelu = "v (1 + erf(v / sqrt 2)) / 2", silu = "v / (1 + e^-v)", relu = "max(v, 0)", relu2 = "max(v, 0)^2",
 $     gelu_tanh = "v (1 + tanh(sqrt(2 / pi) (v + 0.044715 v^3))) / 2", quick_gelu = "v / (1 + e^(-1.702 v))",
 $   }
  *             act(v) = ${acts[block.act]} (${block.act})
+$   end
 $ end
  *   NaN       reaches exactly the outputs that see it; what is not visible is never used
  *

@@ -246,23 +246,32 @@ $     if block.norm_bias then
     const float *${each}_bias; /* [${shape.d_model}] */
 $     end
 $   end
+$   for _, each in ipairs(layout.scales) do
+    const float *${each}; /* [${shape.d_model}], times ${each == "attention_scale" and "the attention's" or "the feed-forward's"} output */
+$   end
 $   if block.gated then
     const float *w_gate; /* ${dims(block.ffn, shape.d_model)} */
 $   end
+$   if block.ffn > 0 then
     const float *w_up;   /* ${dims(block.ffn, shape.d_model)} */
     const float *w_down; /* ${dims(shape.d_model, block.ffn)} */
+$   end
 $   if block.bias then
     const float *${block.gated and "b_gate, *b_up" or "b_up"}, *b_down; /* ${block.gated and ("[%d], "):format(block.ffn) or ""}[${block.ffn}], [${shape.d_model}] */
 $   end
 } ${name}_block_weights;
 
 /* Packs them, once: into ${NAME}_BLOCK_WEIGHTS_BYTES at `weights`, the same on every instruction set.
+$   if shape.cross then
+ * They begin with the attention layer's: _source and _layer take them too. NULL, ALIGN. */
+$   else
  * They begin with the attention layer's: _layer takes them too. NULL, ALIGN. */
+$   end
 ${NAME}_API int ${name}_pack_block_weights(const ${name}_block_weights *source, void *weights) ${NAME}_CHECK;
 
-/* The whole block, as above, with `weights` of _pack_block_weights; all else as in _layer. NULL, RANGE,
+/* The ${block.ffn > 0 and "whole block" or "attention part of the block"}, as above, with `weights` of _pack_block_weights; all else as in _layer. NULL, RANGE,
  * ALIGN, CACHE, WEIGHTS, CPU. */
-${NAME}_API int ${name}_block(const void *weights, void *cache, size_t pos, size_t n, const float *x,
+${NAME}_API int ${name}_block(const void *weights, ${shape.cross and "const " or ""}void *cache, ${pos_parameter}size_t n, const float *x,
     ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 $ end
 

@@ -114,8 +114,8 @@ $ if block then
 $   local has = {}
 $   for _, each in ipairs(layout.norms) do has[each] = 1 end
 #define ${NAME}_HAS_BLOCK 1
-#define ${NAME}_FFN ${block.ffn} /* width of the feed-forward */
-#define ${NAME}_ACT "${block.act}"
+#define ${NAME}_FFN ${block.ffn} /* width of the feed-forward; 0: none */
+#define ${NAME}_ACT "${block.act or ""}"
 #define ${NAME}_GATED ${block.gated and 1 or 0}
 #define ${NAME}_FFN_BIAS ${block.bias and 1 or 0}
 #define ${NAME}_PLACE "${block.place}" /* of the norms */
@@ -127,6 +127,7 @@ $   for _, each in ipairs(layout.norms) do has[each] = 1 end
 #define ${NAME}_NORM_EPS ${float_text(block.eps)}
 #define ${NAME}_NORM_UNIT_OFFSET ${block.unit_offset and 1 or 0}
 #define ${NAME}_NORM_BIAS ${block.norm_bias and 1 or 0}
+#define ${NAME}_LAYER_SCALE ${block.layer_scale and 1 or 0}
 #define ${NAME}_RESIDUAL_MULTIPLIER ${float_text(block.residual_multiplier or 1.0)}
 $ end
 

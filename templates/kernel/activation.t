@@ -1,5 +1,5 @@
 $ -- The activation of the feed-forward.
-$ if shape.block then
+$ if shape.block and shape.block.ffn > 0 then
 $   local block = shape.block
 $   local act = block.act
 $   -- (x) +0 where arg < least; NaN passes

@@ -115,15 +115,17 @@ static ${ID}_CODE void ${id}_norm(const float *x, const float *w, float *y)
 }
 
 $     local whole, rest = packed.width // W * W, packed.width % W
-$     local function term(x, a)
-$       return block.residual_multiplier and fma(a, set1(float(block.residual_multiplier)), x) or add(x, a)
+$     local scaled, multiplier = block.layer_scale, block.residual_multiplier
+$     local function term(x, a, s)
+$       if scaled then return fma(a, load(s), x) end
+$       return multiplier and fma(a, set1(float(multiplier)), x) or add(x, a)
 $     end
-static ${ID}_CODE void ${id}_add(const float *x, const float *a, float *y)
+static ${ID}_CODE void ${id}_add(const float *x, const float *a, ${scaled and "const float *s, " or ""}float *y)
 {
 $     if whole > 0 then
     for (int c = 0; c < ${whole}; c += ${W}) {
         const ${vec} u = ${load("x + c")}, v = ${load("a + c")};
-        ${store("y + c", term("u", "v"))};
+        ${store("y + c", term("u", "v", "s + c"))};
     }
 $     end
 $     if rest > 0 then
@@ -132,7 +134,7 @@ $     if rest > 0 then
         memcpy(u, ${at("x", whole)}, ${rest} * sizeof(float));
         memcpy(v, ${at("a", whole)}, ${rest} * sizeof(float));
         const ${vec} last = ${load("u")}, last_a = ${load("v")};
-        ${store_first(tostring(rest), at("y", whole), term("last", "last_a"))};
+        ${store_first(tostring(rest), at("y", whole), term("last", "last_a", at("s", whole)))};
     }
 $     end
 }

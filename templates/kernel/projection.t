@@ -169,7 +169,7 @@ $       project("project_source", layout.source_width, shape.qkv_bias, layout.so
 $     end
 $     project("project_out", layout.o_width, shape.o_bias, layout.o_width)
 $   end
-$   if shape.block then
+$   if shape.block and shape.block.ffn > 0 then
 $     local block = shape.block
 $     project("project_up", shape.d_model, block.bias, shape.d_model, nil, block.gated and "gate" or "act")
 $     project("project_down", block.ffn, block.bias, block.ffn)

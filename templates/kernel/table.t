@@ -37,8 +37,10 @@ $ if shape.rope then
     ${id}_rotate,
 $ end
 $ if shape.block then
+$   if shape.block.ffn > 0 then
     ${id}_project_up,
     ${id}_project_down,
+$   end
     ${id}_norm,
     ${id}_add,
 $ end

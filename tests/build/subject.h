@@ -77,7 +77,6 @@ static KERNEL(weights) source_weights(void) {
 static void *packed_weights(void) {
 #if SIZE(HAS_BLOCK) /* only there if there is one */
     void *packed = aligned(SIZE(BLOCK_WEIGHTS_BYTES));
-    const size_t inner = X_ROW * SIZE(FFN);
     KERNEL(block_weights) source;
     memset(&source, 0, sizeof source);
     source.attention = source_weights();
@@ -105,6 +104,8 @@ static void *packed_weights(void) {
     source.ffn_post_norm_bias = numbers(X_ROW, 1.0f, 27);
 #endif
 #endif
+#if SIZE(FFN)
+    const size_t inner = X_ROW * SIZE(FFN);
 #if SIZE(GATED)
     source.w_gate = numbers(inner, 0.4f, 28);
 #if SIZE(FFN_BIAS)
@@ -116,6 +117,13 @@ static void *packed_weights(void) {
 #if SIZE(FFN_BIAS)
     source.b_up = numbers(SIZE(FFN), 1.0f, 32);
     source.b_down = numbers(X_ROW, 1.0f, 33);
+#endif
+#endif
+#if SIZE(LAYER_SCALE)
+    source.attention_scale = numbers(X_ROW, 1.0f, 34);
+#if SIZE(FFN)
+    source.ffn_scale = numbers(X_ROW, 1.0f, 35);
+#endif
 #endif
     need(KERNEL(pack_block_weights)(&source, packed) == 0, "pack_block_weights");
 #else

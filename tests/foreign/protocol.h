@@ -47,7 +47,7 @@ enum request {
 enum control { ROUND_UPWARDS = 1, ZERO_SUBNORMALS = 2 }; /* as far as a machine has it */
 enum buffer_kind { FLOATS, BYTES, MEMORY, SCRATCH };
 enum buffer_flag { FROZEN = 1, FOLLOW = 2 };
-enum { BUFFERS = 32, PLACE = 4096, TEXT = 256, KEPT = 16 };
+enum { BUFFERS = 40, PLACE = 4096, TEXT = 256, KEPT = 16 };
 #define CLOSING "all requests answered"
 
 /* Called where the other side has gone. */

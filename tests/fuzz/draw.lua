@@ -11,6 +11,7 @@
 -- the schema can't: which values are worth a try, and what goes together. A field that the schema
 -- has and this file can't draw is an error: see `features`.
 package.path = "gen/?.lua"
+local block_rules = require "block"
 local rope = require "rope"
 local spec = require "spec"
 
@@ -151,8 +152,21 @@ local values = {
     ["relative_bias.buckets"] = function(d) return 2 * d.whole(2, 20) end,
     ["relative_bias.max_distance"] = function(d) return d.whole(21, 300) end,
     ["block.eps"] = function(d) return d.pick { 1e-12, 1e-6, 1e-5, 1e-3, 0.25 } end,
-    ["block.ffn"] = function(d) return d.near(WIDTHS, 1, 600) end,
-    ["block.residual_multiplier"] = function(d) return d.size(0.05, 4) end,
+    ["block.ffn"] = function(d, _, block)
+        local part = block.place ~= "parallel" and block.attention_norm ~= false and d.chance(30)
+        return part and 0 or d.near(WIDTHS, 1, 600)
+    end,
+    ["block.attention_norm"] = function(d, _, block)
+        return (block.place or "pre") ~= "pre" or d.chance(50)
+    end,
+    ["block.act"] = function(d, _, block)
+        return block.ffn > 0 and d.pick(block_rules.acts) or nil
+    end,
+    ["block.gated"] = function(d, _, block) return block.ffn > 0 and d.chance(50) end,
+    ["block.bias"] = function(d, _, block) return block.ffn > 0 and d.chance(50) end,
+    ["block.residual_multiplier"] = function(d, _, block)
+        return not block.layer_scale and d.size(0.05, 4) or nil
+    end,
     ["tile.query_rows"] = function(d) return d.whole(1, 40) end,
     ["tile.score_vectors"] = function(d) return 1 << d.whole(0, 3) end,
     -- a multiple of what a tile takes, with 16 lanes too
@@ -178,6 +192,7 @@ local values = {
 -- Fields of a group that it can't do without: functions of the spec so far.
 local needed = {
     ["cross.max_seq"] = function() return true end,
+    ["block.act"] = function(it) return it.block.ffn > 0 end,
     ["rope.rotary_dim"] = function(it) return not it.mla and it.head_dim % 2 ~= 0 end,
 }
 
@@ -278,7 +293,7 @@ local features = {
     { "d_model" },
     { "tile" },
     { "unroll" },
-    { "block", unless = function(it) return it.cross end },
+    { "block" },
     { "emit" },
 }
 -- Fields that draw_shape and draw fill in themselves.

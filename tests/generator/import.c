@@ -210,14 +210,32 @@ static const struct {
      "}"},
     {"google-t5-small", "google_t5_small_encoder",
      "block = { act = \"relu\", eps = 1e-06, ffn = 2048, norm = \"rmsnorm\" }"},
-    {"google-t5-small", "google_t5_small_decoder", "-- no block: cross attention"},
+    {"google-t5-small", "google_t5_small_decoder",
+     "block = { eps = 1e-06, ffn = 0, norm = \"rmsnorm\" }"},
+    {"google-t5-small", "google_t5_small_decoder",
+     "-- block: self attention alone; the block of cross attention comes after it"},
+    {"google-t5-small", "google_t5_small_cross",
+     "block = { act = \"relu\", eps = 1e-06, ffn = 2048, norm = \"rmsnorm\" }"},
+    {"google-t5-small", "google_t5_small_cross", "-- block: cross attention and feed-forward"},
+    {"openai-whisper-base", "openai_whisper_base_decoder",
+     "block = { eps = 1e-05, ffn = 0, norm = \"layernorm\" }"},
+    {"openai-whisper-base", "openai_whisper_base_cross",
+     "block = { act = \"gelu\", bias = true, eps = 1e-05, ffn = 2048, norm = \"layernorm\" }"},
     {"mistralai-Mixtral-8x7B-v0.1", "mistralai_mixtral_8x7b_v0_1",
      "-- no block: its feed-forward is a mixture of experts"},
     {"answerdotai-ModernBERT-base", "answerdotai_modernbert_base_local",
      "block = { act = \"gelu\", eps = 1e-05, ffn = 1152, gated = true, norm = \"layernorm\", "
      "norm_bias = false }"},
+    {"answerdotai-ModernBERT-base", "answerdotai_modernbert_base_first",
+     "block = { act = \"gelu\", attention_norm = false, eps = 1e-05, ffn = 1152, gated = true, "
+     "norm = \"layernorm\", norm_bias = false }"},
     {"answerdotai-ModernBERT-base", "answerdotai_modernbert_base_global",
-     "-- no block: its first layer has no norm"},
+     "block = { act = \"gelu\", eps = 1e-05, ffn = 1152, gated = true, norm = \"layernorm\", "
+     "norm_bias = false }"},
+    {"google-gemma-2-2b-it", "google_gemma_2_2b_it_global",
+     "-- embeddings: times 48 before the first block"},
+    {"ibm-granite-granite-3.3-2b-base", "ibm_granite_granite_3_3_2b_base",
+     "-- embeddings: times 12 before the first block"},
     {"karpathy-stories15M", "karpathy_stories15m",
      "act = \"silu\", eps = 1e-05, ffn = 768, gated = true, norm = \"rmsnorm\" }"},
 };
@@ -636,7 +654,8 @@ static void note_types(json_t *types, const json_t *config) {
             note_types(types, json_object_get(config, parts[i]));
 }
 
-/* tests/data/model_types.json: small configs, and some cells of the rows that they give. */
+/* tests/data/model_types.json: small configs, some cells of the rows that they give, and what the
+ * specs hold. */
 Test(import, model_types_are_read_by_their_definitions) {
     enter();
     char path[4200];
@@ -665,6 +684,10 @@ Test(import, model_types_are_read_by_their_definitions) {
         const struct run *run = attnc("import", "config.json", "-o", "specs");
         cr_expect_eq(run->status, 0, "%s: %s", what, run->err);
         cr_expect_geq(count_files("specs"), 1, "%s", what);
+        json_object_foreach(json_object_get(test, "specs"), column, value) {
+            snprintf(path, sizeof path, "specs/%s.lua", column);
+            expect_words(path, json_string_value(value));
+        }
         remove_tree("specs");
     }
     json_decref(cases);
