@@ -273,7 +273,8 @@ local layernorm = { norm_type = "layernorm", norm_eps = number("layer_norm_eps",
 local layernorm_of_gpt2 = { norm_eps = number("layer_norm_epsilon", 1e-5) }
 local fixed_eps = { norm_eps = 1e-5 } -- PyTorch's own
 
-local experts = { no_block = "its feed-forward is a mixture of experts" }
+local experts = { without_ffn = true,
+    layer_part = "attention alone; a norm and a mixture of experts come after it in each layer" }
 
 -- Types whose classes take no null for these.
 local fixed_head_dim = { head_dim = size "head_dim" }

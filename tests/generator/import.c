@@ -222,7 +222,9 @@ static const struct {
     {"openai-whisper-base", "openai_whisper_base_cross",
      "block = { act = \"gelu\", bias = true, eps = 1e-05, ffn = 2048, norm = \"layernorm\" }"},
     {"mistralai-Mixtral-8x7B-v0.1", "mistralai_mixtral_8x7b_v0_1",
-     "-- no block: its feed-forward is a mixture of experts"},
+     "block = { eps = 1e-05, ffn = 0, norm = \"rmsnorm\" }"},
+    {"mistralai-Mixtral-8x7B-v0.1", "mistralai_mixtral_8x7b_v0_1",
+     "-- block: attention alone; a norm and a mixture of experts come after it in each layer"},
     {"answerdotai-ModernBERT-base", "answerdotai_modernbert_base_local",
      "block = { act = \"gelu\", eps = 1e-05, ffn = 1152, gated = true, norm = \"layernorm\", "
      "norm_bias = false }"},
@@ -359,6 +361,9 @@ static const struct {
     {"google-t5-small", "d_kv", "null", "'d_kv' = null"},
     {"deepseek-ai-DeepSeek-V2-Lite", "num_key_value_heads", "8", "'num_key_value_heads' = 8|16"},
     {"deepseek-ai-DeepSeek-V2-Lite", "kv_lora_rank", "null", "'kv_lora_rank' = null"},
+    {"deepseek-ai-DeepSeek-V2-Lite", "first_k_dense_replace", "-1",
+     "'first_k_dense_replace' = -1|from 0"},
+    {"deepseek-ai-DeepSeek-V2-Lite", "moe_layer_freq", "0", "'moe_layer_freq' = 0|from 1"},
     {"karpathy-stories15M", "dim", "absent", "'model_type' is missing"},
     {"karpathy-stories15M", "n_kv_heads", "4", "'n_kv_heads' = 4|n_heads = 6"},
     {"tiiuae-falcon-40b", "num_kv_heads", "7", "'num_kv_heads' = 7|num_attention_heads = 128"},
@@ -558,9 +563,8 @@ Test(import, specs_hold_what_was_read) {
                  "rope_dim = 64|scale = 0.11472138|layout = \"interleaved\"|type = \"yarn\"|"
                  "block = { act = \"silu\", eps = 1e-06, ffn = 10944, gated = true");
     expect_words("specs/deepseek_ai_deepseek_v2_lite_experts.lua",
-                 "experts layers (1-26)|no block: its feed-forward is a mixture of experts|"
-                 "kv_rank = 512");
-    expect_no_word("specs/deepseek_ai_deepseek_v2_lite_experts.lua", "ffn =");
+                 "experts layers (1-26)|-- block: attention alone; a norm and a mixture of experts|"
+                 "kv_rank = 512|block = { eps = 1e-06, ffn = 0, norm = \"rmsnorm\" }");
     import_data("google-t5-small", "--seq", "64");
     expect_words("specs/google_t5_small_encoder.lua",
                  "seq = 64|scale = 1.0|buckets = 32|max_distance = 128|bidirectional = true");
