@@ -1,4 +1,4 @@
--- A block of Llama 3.2 1B with its SwiGLU; the sequence is short, since the weights are what counts.
+-- A block of Llama 3.2 1B with its SwiGLU; a short sequence, since the weights are what counts.
 return {
   name = "block_llama_3_2_1b",
   d_model = 2048,
