@@ -1,6 +1,7 @@
 $ -- Attention on given q, k and v: changed scores, tiles of scores, softmax, tiles of values, the
 $ -- attention of some rows, packing.
 $ local changes = shape.softcap or shape.alibi or shape.relative_bias -- each score
+$ local adds_biases = biased and not changes -- a tile of scores can end with that
 $ if adjusts then
 
 /* Whose scores they are: those of rows from first_row on of a KV head, with the keys from `block` on. */
@@ -11,6 +12,11 @@ typedef struct ${id}_place {
 $   if masked then
     uint32_t *seen;  /* [rows][${WORDS}]: a bit for each key of the block that a row sees */
     uint32_t *hides; /* [rows]: whether the caller hides keys within the row's limits */
+    uint32_t *any;   /* [rows]: whether they saw a key, of any block */
+    int first;       /* whether none of them did */
+$   end
+$   if biased then
+    const float **bias; /* [rows, and a tile's more]: their biases of the block's keys; NULL: none */
 $   end
 $   if shape.relative_bias then
     float *line;    /* [${group} heads][${own.relative_line}]: the relative biases of the block's keys, one row's */
@@ -18,15 +24,22 @@ $   if shape.relative_bias then
 $   end
 } ${id}_place;
 $   if masked then
-$     local Mask = biased and "bias" or "mask"
 $     local own_biases = shape.mask.heads == "each"
+$     if biased then
 
-/* A row's ${biased and "biases" or "mask"} from the place's block on; the call has ${biased and "some" or "one"}. */
-static inline ${ID}_CODE const ${biased and "float" or "unsigned char"} *${id}_${Mask}(const ${id}_place *place, size_t r)
+/* Where the biases of some rows lie, from the place's block on. Behind the last row's: those once more, for
+ * a tile that looks ahead. */
+static ${ID}_CODE void ${id}_find_biases(const ${id}_place *place, size_t rows)
 {
-    const size_t row = place->first_row + r;
-    return place->call->${Mask} + row / ${group} * place->call->${Mask}_stride + (size_t)place->block${own_biases and (" +\n           (place->kv_head * %d + row %% %d) * place->call->bias_head_stride"):format(group, group) or ""};
+    const ${name}_call *const call = place->call;
+    for (size_t r = 0; r < rows; r++) {
+        const size_t row = place->first_row + r;
+        place->bias[r] = call->bias + row / ${group} * call->bias_stride + (size_t)place->block${own_biases and (" +\n            (place->kv_head * %d + row %% %d) * call->bias_head_stride"):format(group, group) or ""};
+    }
+    for (size_t r = rows; r < rows + ${own.score_rows}; r++)
+        place->bias[r] = place->bias[rows - 1];
 }
+$     end
 $     if biased then
 
 /* Which of 32 biases are not -infinity: a bit each */
@@ -41,20 +54,31 @@ static inline ${ID}_CODE uint32_t ${id}_not_hidden(const float *bias)
     return bits;
 }
 
-/* Whether none of the biases is -infinity. A NaN is none. */
-static ${ID}_CODE int ${id}_none_hidden(const float *bias, int count)
+/* Whether all biases of the keys begin .. end - 1 are finite, for all of some rows: products with 0 show it. */
+static ${ID}_CODE int ${id}_all_finite(const float *const *bias, int rows, int begin, int end)
 {
-    ${vec} ${each(4, function(i) return ("most%d = %s"):format(i, zero()) end)}; /* of the negatives */
-    int j = 0;
-    for (; j + ${4 * W} <= count; j += ${4 * W}) {
-$       for i = 0, 3 do
-        most${i} = ${max(sub(zero(), load(at("bias + j", i * W))), "most" .. i)};
+$       local together = math.max(4, sums) -- vectors in flight
+    const ${vec} none = ${zero()};
+    ${vec} ${each(together, function(i) return ("sum%d = %s"):format(i, zero()) end)};
+    float rest = 0.0f, sum[16];
+    for (int r = 0; r < rows; r++) {
+        const float *const row = bias[r];
+        int j = begin;
+        for (; j + ${together * W} <= end; j += ${together * W}) {
+$       for i = 0, together - 1 do
+            sum${i} = ${fma(load(at("row + j", i * W)), "none", "sum" .. i)};
 $       end
+        }
+        for (; j < end; j++)
+            rest += row[j] * 0.0f;
     }
-    for (; j < count; j++)
-        if (bias[j] < -FLT_MAX)
-            return 0;
-    return ${reduce_max(max(max("most0", "most1"), max("most2", "most3")))} <= FLT_MAX;
+$       for i = sums, together - 1 do
+    sum${i % sums} = ${add("sum" .. i % sums, "sum" .. i)};
+$       end
+$       for i = 0, sums - 1 do
+    ${store(at("sum", i * W), "sum" .. i)};
+$       end
+    return ${fold("sum")} + rest == 0.0f;
 }
 $     else
 
@@ -89,72 +113,104 @@ $       end
 }
 $     end
 
-/* Which keys of the place's block each row sees, by its limits and the caller's ${Mask}, into the place.
- * any[r] becomes 1 where row r sees one. Whether any row does. */
-static ${ID}_CODE int ${id}_see(${id}_place *place, size_t rows, ${limits_parameter}, uint32_t *any)
+$     if not biased then
+/* A row's mask from the place's block on; the call has one. */
+static inline ${ID}_CODE const unsigned char *${id}_mask(const ${id}_place *place, size_t r)
 {
-    uint32_t total = 0;
+    return place->call->mask + (place->first_row + r) / ${group} * place->call->mask_stride + (size_t)place->block;
+}
+
+$     end
+/* Of the keys begin .. end - 1 of the place's block, takes those from row r that its ${biased and "biases hide" or "mask hides"}. */
+static ${ID}_CODE void ${id}_hide(const ${id}_place *place, size_t r, int begin, int end)
+{
+    const ${biased and "float" or "unsigned char"} *const row = ${biased and "place->bias[r]" or id .. "_mask(place, r)"};
+    uint32_t *const seen = place->seen + r * ${WORDS};
+    const int words = end / 32;
+    uint32_t hidden = 0;
+    for (int w = begin / 32; w < words; w++) {
+$     if not biased then
+        if (${id}_all_ones(row + w * 32))
+            continue;
+$     end
+        const uint32_t bits = ${id}_not_hidden(row + w * 32);
+        hidden |= seen[w] & ~bits;
+        seen[w] &= bits;
+    }
+    if (end % 32 != 0) {
+        ${biased and "float" or "unsigned char"} rest[32] = {0};
+        memcpy(rest, row + words * 32, (size_t)(end % 32) * sizeof *rest);
+        const uint32_t bits = ${id}_not_hidden(rest);
+        hidden |= seen[words] & ~bits;
+        seen[words] &= bits;
+    }
+    place->hides[r] |= hidden != 0;
+}
+$     if biased then
+
+/* The same of the keys begin .. end - 1, for some rows from r on, whose limits these are. */
+static ${ID}_CODE void ${id}_hide_from(const ${id}_place *place, size_t r, int rows, const int *limit, int begin, int end)
+{
+    const float *const *const bias = (const float *const *)place->bias + r;
+    /* most often all rows see these keys, and nothing hides any */
+    if (limit[0] >= end && ${id}_all_finite(bias, rows, begin, end))
+        return;
+    for (int i = 0; i < rows; i++) {
+        const int stop = limit[i] < end ? limit[i] : end;
+        if (stop > begin && !${id}_all_finite(bias + i, 1, begin, stop))
+            ${id}_hide(place, r + (size_t)i, begin, stop);
+    }
+}
+$     end
+
+/* Which keys of the place's block each row sees by its limits${biased and "" or " and the caller's mask"}, into the place */
+static ${ID}_CODE void ${id}_see(const ${id}_place *place, size_t rows, ${limits_parameter})
+{
     for (size_t r = 0; r < rows; r++) {
         uint32_t *const seen = place->seen + r * ${WORDS};
         const int count = limit[r], words = count / 32;
 $     if windowed then
         const int begin = from[r] / 32;
-        uint32_t some = from[r] < count;
-$     else
-        uint32_t some = count > 0;
 $     end
-$     if group > 1 and not own_biases then
+$     if group > 1 and not biased then
         if (r > 0 && (place->first_row + r) % ${group} != 0) { /* another head at the same position */
             memcpy(seen, seen - ${WORDS}, ${WORDS} * sizeof *seen);
             place->hides[r] = place->hides[r - 1];
-            any[r] = any[r - 1];
             continue;
         }
 $     end
-        memset(seen, 0, ${WORDS} * sizeof *seen);
+        for (int w = 0; w < ${WORDS}; w++)
+            seen[w] = ${windowed and "w >= begin && " or ""}w < words ? 0xffffffffu : 0;
         place->hides[r] = 0;
-        if (!some)
+        if (${windowed and "from[r] >= count" or "count == 0"})
             continue; /* its limits leave no key of the block */
-$     if windowed then
-        if (begin < words)
-            memset(seen + begin, 0xff, (size_t)(words - begin) * sizeof *seen);
-$     else
-        memset(seen, 0xff, (size_t)words * sizeof *seen);
-$     end
         if (count % 32 != 0)
             seen[words] = (1u << count % 32) - 1u;
 $     if windowed then
         seen[begin] &= ~((1u << from[r] % 32) - 1u);
 $     end
-        if (place->call->${Mask} != NULL${biased and (" && !%s_none_hidden(%s_bias(place, r), count)"):format(id, id) or ""}) {
-            const ${biased and "float" or "unsigned char"} *const row = ${id}_${Mask}(place, r);
-            uint32_t hidden = 0;
-            for (int w = ${windowed and "begin" or "0"}; w < words; w++) {
 $     if not biased then
-                if (${id}_all_ones(row + w * 32))
-                    continue;
+        if (place->call->mask != NULL)
+            ${id}_hide(place, r, ${windowed and "from[r]" or "0"}, count);
 $     end
-                const uint32_t bits = ${id}_not_hidden(row + w * 32);
-                hidden |= seen[w] & ~bits;
-                seen[w] &= bits;
-            }
-            if (count % 32 != 0) {
-                ${biased and "float" or "unsigned char"} rest[32] = {0};
-                memcpy(rest, row + words * 32, (size_t)(count % 32) * sizeof *rest);
-                const uint32_t bits = ${id}_not_hidden(rest);
-                hidden |= seen[words] & ~bits;
-                seen[words] &= bits;
-            }
-            place->hides[r] = hidden != 0;
-            if (hidden != 0) {
-                some = 0;
-                for (int w = 0; w < ${WORDS}; w++)
-                    some |= seen[w];
-            }
+    }
+}
+
+/* Notes which of some rows see a key of the place's block, in the end. Whether any does. */
+static ${ID}_CODE int ${id}_note_seen(${id}_place *place, size_t rows, ${limits_parameter})
+{
+    uint32_t total = 0;
+    for (size_t r = 0; r < rows; r++) {
+        uint32_t some = ${windowed and "from[r] < limit[r]" or "limit[r] > 0"};
+        if (place->hides[r] != 0) {
+            some = 0;
+            for (size_t w = 0; w < ${WORDS}; w++)
+                some |= place->seen[r * ${WORDS} + w];
         }
-        any[r] |= some != 0;
+        place->any[r] |= some != 0;
         total |= some;
     }
+    place->first &= total == 0;
     return total != 0;
 }
 
@@ -206,6 +262,26 @@ $     end
 }
 
 $   end
+$   if biased then
+/* s += bias * log2 e for some rows, whose limits and biases these are, and the keys begin .. end - 1 */
+static ${ID}_TILE void ${id}_add_biases(float *s, int rows, const int *limit, const float *const *bias, int begin, int end)
+{
+    for (int r = 0; r < rows; r++, s += ${STRIDE}) {
+        const int stop = limit[r] < end ? limit[r] : end;
+        int j = begin;
+        for (; j + ${W} <= stop; j += ${W})
+            ${store("s + j", fma(load("bias[r] + j"), set1(float(LOG2_E)), load("s + j")))};
+$     if W > 1 then
+        if (j < stop) {
+            float rest[${W}] = {0};
+            memcpy(rest, bias[r] + j, (size_t)(stop - j) * sizeof(float));
+            ${store("s + j", fma(load("rest"), set1(float(LOG2_E)), load("s + j")))};
+        }
+$     end
+    }
+}
+
+$   end
 /* Changes the scores of one block before the softmax takes them, of the keys that each row sees:
 $   if shape.softcap then
  * soft cap${shape.alibi and ", then" or ""}
@@ -216,8 +292,8 @@ $   end
 $   if shape.relative_bias then
  * ${(shape.softcap or shape.alibi) and "then " or ""}plus relative bias * log2 e
 $   end
-$   if biased then
- * ${changes and "then " or ""}plus bias * log2 e
+$   if biased and changes then
+ * then plus bias * log2 e
 $   end
 $   if masked then
  * keys that are not seen: -infinity
@@ -236,8 +312,13 @@ $     end
 $   elseif not masked and not shape.relative_bias then
     (void)place;
 $   end
+$   if changes and masked then
+    float *const scores = s;
+$   end
+$   if changes then
     for (int r = 0; r < rows; r++, s += ${STRIDE}) {
         int j = ${windowed and "from[r] / 16 * 16" or "0"};
+$   end
 $   if shape.alibi then
         const size_t row = place->first_row + (size_t)r;
         const ptrdiff_t before = place->block + j - (place->call->pos + (ptrdiff_t)(row / ${group}));
@@ -266,24 +347,18 @@ $   end
 $   if changes then
             ${store("s + j", "x")};
         }
+    }
 $   end
-$   if biased then
-        if (place->call->bias != NULL) {
-            const float *const bias = ${id}_bias(place, (size_t)r);
-            j = ${windowed and "from[r] / 16 * 16" or "0"};
-            for (; j + ${W} <= limit[r]; j += ${W})
-                ${store("s + j", fma(load("bias + j"), set1(float(LOG2_E)), load("s + j")))};
-$     if W > 1 then
-            if (j < limit[r]) {
-                float rest[${W}] = {0};
-                memcpy(rest, bias + j, (size_t)(limit[r] - j) * sizeof(float));
-                ${store("s + j", fma(load("rest"), set1(float(LOG2_E)), load("s + j")))};
-            }
-$     end
-        }
+$   if changes and masked then
+    s = scores;
 $   end
 $   if masked then
-        for (j = ${windowed and "from[r] / 32 * 32" or "0"}; place->hides[r] && j < limit[r]; j += 32) {
+    for (int r = 0; r < rows; r++, s += ${STRIDE}) {
+$     if biased and changes then
+        if (place->bias != NULL)
+            ${id}_add_biases(s, 1, limit + r, (const float *const *)place->bias + r, ${windowed and "from[r] / 16 * 16" or "0"}, ${BLOCK});
+$     end
+        for (int j = ${windowed and "from[r] / 32 * 32" or "0"}; place->hides[r] && j < limit[r]; j += 32) {
             const uint32_t seen = place->seen[r * ${WORDS} + j / 32];
             if (seen == 0)
                 for (int i = 0; i < 32; i += ${W})
@@ -296,24 +371,28 @@ $   if masked then
                     memcpy(s + j + i, &number, sizeof number);
                 }
         }
-$   end
     }
+$   end
 }
 $ end
 $
-$ -- A score tile: rows of queries times vectors of keys.
+$ -- A score tile: rows of queries times vectors of keys. `biased_by`: with their biases added, while the
+$ -- cache fetches the next ones, some lines with each loop body.
 $ -- where the j-th vector of keys lies, in floats, from the first one of the tile
 $ local function key_offset(j) return j * W // TILE * TILE * hd + j * W % TILE end
 $ local score_tiles = {}
-$ local function score_tile(rows, vectors, lines)
-$   local id_tile = ("score_%dx%d"):format(rows, vectors) .. (lines and "_ahead_" .. lines or "")
+$ local function score_tile(rows, vectors, lines, biased_by)
+$   local id_tile = ("score_%dx%d"):format(rows, vectors) .. (lines and "_ahead_" .. lines or biased_by and "_biased" or "")
 $   if score_tiles[id_tile] then return id_tile end
 $   score_tiles[id_tile] = true
 $   -- clang spills longer bodies with prefetches
 $   local unroll = math.min(own.unroll, lines and 4 or rows == own.score_rows and own.unroll or 8)
 
-/* scores of ${rows} rows and ${vectors * W} keys: s[i][j] = sum over d of q[i][d] * k[d][j], in order of d */
-static ${ID}_TILE void ${id}_${id_tile}(const float *q, const float *k, float *s${ahead_parameter(lines)})
+/* scores of ${rows} rows and ${vectors * W} keys: s[i][j] = sum over d of q[i][d] * k[d][j], in order of d${biased_by and "," or " */"}
+$   if biased_by then
+ * then plus bias[i][key + j] * log2 e.${has.prefetch and " Next come biases that lie `next` bytes behind next_bias[i]." or ""} */
+$   end
+static ${ID}_TILE void ${id}_${id_tile}(const float *q, const float *k, float *s${ahead_parameter(lines)}${biased_by and (", const float *const *bias, int key" .. (has.prefetch and ", const float *const *next_bias, uintptr_t next" or "")) or ""})
 {
 $   for i = 0, rows - 1 do
     ${vec} ${each(vectors, function(j) return ("s%d_%d = %s"):format(i, j, zero()) end)};
@@ -340,7 +419,20 @@ $   if whole > unroll then
 $   else
     {
 $   end
-$   for d = 0, unroll - 1 do step(d) end
+$   local fetched, advance = 0, 0 -- lines of biases in one loop body; bytes of a row's
+$   if biased_by and has.prefetch then
+$     advance = math.max(1, vectors * W * 4 * unroll // whole)
+$     fetched = rows * math.max(1, advance // 64)
+$   end
+$   for d = 0, unroll - 1 do
+$     for line = (d * fetched + unroll - 1) // unroll, ((d + 1) * fetched + unroll - 1) // unroll - 1 do
+        ${prefetch(("(uintptr_t)next_bias[%d] + next + %d"):format(line % rows, line // rows * 64))};
+$     end
+$     step(d)
+$   end
+$   if fetched > 0 then
+        next += ${advance};
+$   end
         q += ${unroll};
         k += ${unroll * TILE};
 $   if lines then
@@ -350,6 +442,9 @@ $   end
 $   for d = 0, hd - whole - 1 do step(d) end
 $   for i = 0, rows - 1 do
 $     for j = 0, vectors - 1 do
+$       if biased_by then
+    s${i}_${j} = ${fma(load(("bias[%d] + key + %d"):format(i, j * W)), set1(float(LOG2_E)), ("s%d_%d"):format(i, j))};
+$       end
     ${store(at("s", i * STRIDE + j * W), ("s%d_%d"):format(i, j))};
 $     end
 $   end
@@ -359,6 +454,7 @@ $ end
 $ -- Whether values are stored. If not, a panel of them is made of the keys of a block for its rows.
 $ local stored = not shape.values_in_keys
 $ local wide_scores, narrow_scores, alone_scores = {}, {}, {}
+$ local biased_scores = adds_biases and score_tile(own.score_rows, own.wide[own.score_rows], nil, true)
 $ for _, rows in ipairs(own.rows) do
 $   if not own.decode_only[rows] then
 $     wide_scores[rows] = score_tile(rows, own.wide[rows])
@@ -706,6 +802,27 @@ $   end
 $ end
     }
 }
+$ if adds_biases then
+$   local keys = own.wide[own.score_rows] * W
+
+/* The same, plus their biases. limit and bias are those of the rows; next_bias: of the rows that come next,
+ * with the keys from `next` on. */
+static ${ID}_CODE void ${id}_biased_scores(int rows, const float *q, const float *k, float *s, int j, int end,
+                               const int *limit, const float *const *bias, const float *const *next_bias, int next)
+{
+$   if not has.prefetch then
+    (void)next_bias;
+    (void)next;
+$   end
+    if (rows == ${own.score_rows})
+        for (; j + ${keys} <= limit[0] && j < end; j += ${keys}${has.prefetch and ", next += " .. keys or ""})
+            ${id}_${biased_scores}(q, ${keys % TILE == 0 and "k + (size_t)j * " .. hd or ("k + (size_t)(j / %d) * %d + j %% %d"):format(TILE, TILE * hd, TILE)}, s + j, bias, j${has.prefetch and ", next_bias, (uintptr_t)next * sizeof(float)" or ""});
+    if (j < end) {
+        ${id}_scores(rows, q, k, s, j, end);
+        ${id}_add_biases(s, rows, limit, bias, j, end);
+    }
+}
+$ end
 $ for number, panel in ipairs(layout.panels) do
 
 /* The values${#layout.panels > 1 and (" of panel %d"):format(number) or ""} of a tile of rows */
@@ -761,6 +878,14 @@ static ${ID}_CODE void ${id}_alone_${rows}(const float *q, const float *kv, ${va
                             float *l, float *decay, ${limits_parameter}, int first${place_parameter})
 {
     const int keys = limit[${rows - 1}];
+$   if biased then
+    if (place->bias != NULL)
+        ${id}_hide_from(place, 0, ${rows}, limit, ${windowed and "from[0]" or "0"}, keys);
+$   end
+$   if masked then
+    if (!${id}_note_seen(place, ${rows}, ${limits_argument("")}))
+        return;
+$   end
 $   if stored then
     const float *const v = kv + (size_t)block_keys * ${hd};
 $   end
@@ -774,6 +899,10 @@ $   for _, call in ipairs(alone_scores[rows]) do
         ${id}_${call.tile}(${at("q", call.row * own.query_stride)}, ${at("k", call.column)}, ${at("s + j", call.row * STRIDE + call.column)}${ahead_argument(call.lines, "k", call.next_keys)});
 $   end
     }
+$   if adds_biases then
+    if (place->bias != NULL)
+        ${id}_add_biases(s, ${rows}, limit, (const float *const *)place->bias, ${windowed and "from[0] / 16 * 16" or "0"}, keys);
+$   end
 $   if adjusts then
     ${id}_adjust(s, ${rows}, ${limits_argument("")}, place);
 $   end
@@ -852,11 +981,26 @@ $ if masked then
             /* without the key tiles that no row sees */
             const uint32_t *const seen = place->seen + r * ${WORDS};
             const int stop = end < j + ${own.score_keys} ? end : j + ${own.score_keys};
+$   if adds_biases then
+            const int is_last = r + (size_t)tile >= rows;
+$   end
+$   if biased then
+            if (place->bias != NULL)
+                ${id}_hide_from(place, r, tile, limit + r, j, stop);
+$   end
             for (int k = j; k < stop;) {
                 const int start = k;
                 while (k < stop && ${id}_some_see(seen, tile, k / 32) != 0)
                     k += 32;
+$   if adds_biases then
+                if (k > start && place->bias != NULL)
+                    ${id}_biased_scores(tile, q + r * ${own.query_stride}, kv, s + r * ${STRIDE}, start, k < stop ? k : stop,
+                        limit + r, (const float *const *)place->bias + r,
+                        (const float *const *)place->bias + (is_last ? 0 : r + (size_t)tile), is_last ? start + ${own.score_keys} : start);
+                else if (k > start)
+$   else
                 if (k > start)
+$   end
                     ${id}_scores(tile, q + r * ${own.query_stride}, kv, s + r * ${STRIDE}, start, k < stop ? k : stop);
                 while (k < stop && ${id}_some_see(seen, tile, k / 32) == 0)
                     k += 32;
@@ -870,6 +1014,10 @@ $ else
                 end < j + ${own.score_keys} ? end : j + ${own.score_keys});
 $ end
         }
+$ if masked then
+    if (!${id}_note_seen(place, rows, ${limits_argument("")}))
+        return;
+$ end
 $ if adjusts then
     ${id}_adjust(s, (int)rows, ${limits_argument("")}, place);
 $ end
@@ -921,12 +1069,11 @@ $ else
     const ptrdiff_t n_kv = (ptrdiff_t)call->n_kv;
 $ end
     ptrdiff_t end = n_kv; /* keys that the last row sees */
-$ if adjusts then
-    ${id}_place place = {call, kv_head, first_row, 0${masked and (", (uint32_t *)(scratch + %d), (uint32_t *)(scratch + %d)"):format(own.scratch.seen, own.scratch.hides) or ""}${shape.relative_bias and (", scratch + %d, 0"):format(own.scratch.relative) or ""}};
+$ if biased then
+    const float *bias[${own.scratch.rows + own.score_rows}];
 $ end
-$ if masked then
-    uint32_t *const any = (uint32_t *)(scratch + ${own.scratch.any}); /* [rows]: whether they see a key */
-    int first = 1;
+$ if adjusts then
+    ${id}_place place = {call, kv_head, first_row, 0${masked and (", (uint32_t *)(scratch + %d), (uint32_t *)(scratch + %d), (uint32_t *)(scratch + %d)"):format(own.scratch.seen, own.scratch.hides, own.scratch.any) .. ", 1" or ""}${biased and ", call->bias != NULL ? bias : NULL" or ""}${shape.relative_bias and (", scratch + %d, 0"):format(own.scratch.relative) or ""}};
 $ end
 $ if windowed then
 $   if shape.window > 0 then
@@ -974,7 +1121,7 @@ $ if shape.sinks then
 $ end
     memset(decay, 0, ${own.scratch.s - own.scratch.decay} * sizeof(float)); /* whole vectors of it are used */
 $ if masked then
-    memset(any, 0, rows * sizeof *any);
+    memset(place.any, 0, rows * sizeof *place.any);
 $ end
 $ if reach then
     {
@@ -1031,16 +1178,16 @@ $ end
 $ if shape.relative_bias then
         ${id}_relative(&place, rows);
 $ end
-$ local first_block = masked and "first" or windowed and "block == start" or "block == 0"
+$ local first_block = masked and "place.first" or windowed and "block == start" or "block == 0"
+$ if biased then
+        if (place.bias != NULL)
+            ${id}_find_biases(&place, rows);
+$ end
 $ if masked then
-        if (!${id}_see(&place, rows, ${limits_argument("")}, any))
-            continue;
+        ${id}_see(&place, rows, ${limits_argument("")});
 $ end
         if (!${id}_alone(rows, q, block_kv, ${values_argument}, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""}))
             ${id}_block(rows, q, block_kv, ${values_argument}, s, o, m, l, decay, ${limits_argument("")}, ${first_block}${adjusts and ", &place" or ""});
-$ if masked then
-        first = 0;
-$ end
     }
 
     for (size_t r = 0; r < rows; r++) {
@@ -1052,7 +1199,7 @@ $ if shape.lse then
         if (call->lse != NULL)
             call->lse[position * ${shape.heads} + head] = ${id}_lse(m[r], sum);
 $ end
-$ local blind = { masked and "any[r] == 0" or "n_kv == 0" }
+$ local blind = { masked and "place.any[r] == 0" or "n_kv == 0" }
 $ if not masked and (ranged or shape.lse) and (reach or shape.window > 0) then
         const ptrdiff_t at = call->pos + (ptrdiff_t)position;
 $ end

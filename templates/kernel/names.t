@@ -39,5 +39,5 @@ $ -- what a value tile goes by
 $ keys_parameter = masked and "const uint32_t *seen, int keys" or limits_parameter
 $ -- Whether scores are changed before the softmax takes them: soft cap, biases, mask.
 $ adjusts = shape.softcap or shape.alibi or shape.relative_bias or masked
-$ place_parameter = adjusts and (", const %s_place *place"):format(id) or ""
+$ place_parameter = adjusts and (masked and ", %s_place *place" or ", const %s_place *place"):format(id) or ""
 $ place_argument = adjusts and ", place" or ""

@@ -60,8 +60,40 @@ static float *filled(size_t count, float amplitude) {
 /* A sink for each head, where a kernel takes them. */
 static const float sinks[1024];
 static float relative_bias[1 << 22]; /* zeros, as many as there may be */
-static const struct extras extras = {
-    .sinks = sinks, .relative_bias = relative_bias, .end_key = SIZE_MAX};
+
+/* What masks and biases of a prefill of n rows may show. */
+static bool all_keys(size_t row, size_t key, size_t n) {
+    (void)row, (void)key, (void)n;
+    return true;
+}
+
+static bool all_but_100(size_t row, size_t key, size_t n) {
+    (void)row;
+    return key == 0 || key + 100 < n;
+}
+
+static bool earlier_keys(size_t row, size_t key, size_t n) {
+    (void)n;
+    return key <= row;
+}
+
+static bool half_of_them(size_t row, size_t key, size_t n) {
+    return key == row || ((uint32_t)(row * n + key) * 2654435769U >> 31) != 0;
+}
+
+/* The prefills of kernels with a mask: without one, and with each of these. */
+static const struct input {
+    const char *name;
+    bool biases; /* floats; else bytes */
+    bool (*shows)(size_t row, size_t key, size_t n);
+} inputs[] = {
+    {"all bytes 1", false, all_keys},
+    {"last 100 bytes 0", false, all_but_100},
+    {"causal bytes", false, earlier_keys},
+    {"bytes at random", false, half_of_them},
+    {"biases", true, all_keys},
+    {"causal biases", true, earlier_keys},
+};
 
 /* ---- what is timed ---- */
 
@@ -76,10 +108,14 @@ static size_t end_of_keys(const struct kernel *kernel, size_t at, size_t held) {
 }
 
 /* Multiplications and additions; masked scores do not count. */
-static double attention_flops(const struct kernel *kernel, size_t n, size_t pos) {
+static double attention_flops(const struct kernel *kernel, size_t n, size_t pos,
+                              const struct input *input) {
     double seen = 0;
-    for (size_t row = 0; row < n; row++)
-        seen += (double)(end_of_keys(kernel, pos + row, pos + n) - first_key(kernel, pos + row));
+    for (size_t row = 0; row < n; row++) {
+        const size_t end = end_of_keys(kernel, pos + row, pos + n);
+        for (size_t key = first_key(kernel, pos + row); key < end; key++)
+            seen += !input || input->shows(row, key, n);
+    }
     return 2 * seen * (double)(kernel->heads * (kernel->head_dim + kernel->v_head_dim));
 }
 
@@ -89,16 +125,17 @@ static double projection_flops(const struct kernel *kernel, size_t n) {
 }
 
 static void add_task(const struct kernel *kernel, struct task *list, size_t *count, enum kind kind,
-                     size_t n, size_t pos) {
+                     size_t n, size_t pos, const struct input *input) {
     static const double most_flops = 8e10, most_bytes = 0x1p31;
-    struct task task = {.kind = kind, .n = n, .pos = pos};
+    struct task task = {.kind = kind, .n = n, .pos = pos, .input = input};
     const double kv_bytes = (double)(pos + n) * (double)kernel->kv_bytes_per_token;
     switch (kind) {
     case ATTENTION:
         task.cached = pos > 0;
-        task.flops = attention_flops(kernel, n, pos);
+        task.flops = attention_flops(kernel, n, pos, input);
         task.bytes = kv_bytes + 4.0 * (double)(n * q_width(kernel));
-        snprintf(task.name, sizeof task.name, pos ? "decode %zu" : "prefill %zu", pos + n);
+        snprintf(task.name, sizeof task.name, pos ? "decode %zu%s%s" : "prefill %zu%s%s", pos + n,
+                 input ? ", " : "", input ? input->name : "");
         break;
     case PROJECTION:
         task.flops = 2.0 * (double)(n * kernel->d_model * q_width(kernel));
@@ -108,7 +145,7 @@ static void add_task(const struct kernel *kernel, struct task *list, size_t *cou
         break;
     case LAYER:
         task.cached = kernel->causal && !kernel->exact;
-        task.flops = attention_flops(kernel, n, pos) + projection_flops(kernel, n);
+        task.flops = attention_flops(kernel, n, pos, NULL) + projection_flops(kernel, n);
         task.bytes = kv_bytes + 4.0 * (double)(kernel->parameters + n * kernel->d_model);
         snprintf(task.name, sizeof task.name, pos ? "layer decode %zu" : "layer %zu", pos + n);
         break;
@@ -127,18 +164,22 @@ static size_t list_tasks(const struct kernel *kernel, struct task list[TASKS]) {
     const enum kind kind = kernel->has_layer ? LAYER : ATTENTION;
     size_t count = 0;
     if (kernel->has_layer) {
-        add_task(kernel, list, &count, PROJECTION, smaller(512, capacity), 0);
-        add_task(kernel, list, &count, PROJECTION, 1, 0);
+        add_task(kernel, list, &count, PROJECTION, smaller(512, capacity), 0, NULL);
+        add_task(kernel, list, &count, PROJECTION, 1, 0, NULL);
     }
     for (size_t i = kernel->has_layer ? 2 : 0; i < sizeof lengths / sizeof *lengths; i++)
         if (!kernel->exact && lengths[i] < capacity)
-            add_task(kernel, list, &count, kind, lengths[i], 0);
-    add_task(kernel, list, &count, kind, capacity, 0);
+            add_task(kernel, list, &count, kind, lengths[i], 0, NULL);
+    add_task(kernel, list, &count, kind, capacity, 0, NULL);
+    for (size_t i = 0; kernel->masked && kind == ATTENTION && i < sizeof inputs / sizeof *inputs;
+         i++)
+        if (inputs[i].biases == kernel->mask_bias)
+            add_task(kernel, list, &count, kind, capacity, 0, &inputs[i]);
     for (size_t i = 0; decodes && i < sizeof contexts / sizeof *contexts; i++)
         if (contexts[i] < capacity)
-            add_task(kernel, list, &count, kind, 1, contexts[i] - 1);
+            add_task(kernel, list, &count, kind, 1, contexts[i] - 1, NULL);
     if (decodes && capacity > 1)
-        add_task(kernel, list, &count, kind, 1, capacity - 1);
+        add_task(kernel, list, &count, kind, 1, capacity - 1, NULL);
     return count;
 }
 
@@ -226,13 +267,13 @@ static void run_ours(struct contender *self) {
         own->parts->project(WQ, own->weights, own->x, task->n, own->out);
     else if (task->kind == LAYER)
         expect(self, kernel->layer(own->weights, task->cached ? own->cache : NULL, task->pos,
-                                   task->n, own->x, &extras, own->out, own->scratch, pool));
+                                   task->n, own->x, &own->extras, own->out, own->scratch, pool));
     else if (task->cached)
-        expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, &extras,
+        expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, &own->extras,
                                              own->out, own->scratch, pool));
     else
-        expect(self, kernel->attention(own->q, own->k, own->v, task->n, task->n, &extras, own->out,
-                                       own->scratch, pool));
+        expect(self, kernel->attention(own->q, own->k, own->v, task->n, task->n, &own->extras,
+                                       own->out, own->scratch, pool));
 }
 
 /* The layer piece by piece, each timed by itself; the bits must be the layer's. */
@@ -252,10 +293,10 @@ static void run_pieces(struct contender *self) {
     at[2] = seconds();
     if (task->cached) {
         expect(self, kernel->cache_append(own->cache, task->pos, task->n, k, v));
-        expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, &extras,
+        expect(self, kernel->cache_attention(own->cache, task->pos, task->n, own->q, &own->extras,
                                              own->mixed, own->scratch, NULL));
     } else {
-        expect(self, kernel->attention(own->q, own->k, own->v, task->n, task->n, &extras,
+        expect(self, kernel->attention(own->q, own->k, own->v, task->n, task->n, &own->extras,
                                        own->mixed, own->scratch, NULL));
     }
     at[3] = seconds();
@@ -332,6 +373,15 @@ static double slope(const struct kernel *kernel, size_t head) {
     return kernel->alibi ? kernel->alibi_scale * exp2(-kernel->alibi_bias_max * share) : 0;
 }
 
+/* What the caller's biases add to a score that they show. */
+static double given_bias(const struct subject *own, const struct task *task, size_t row,
+                         size_t head, size_t key) {
+    if (!task->input || !task->input->biases)
+        return 0;
+    return (double)
+        own->extras.bias[row * own->extras.bias_stride + head * own->extras.bias_head_stride + key];
+}
+
 /* Head `head` of row `row`: the textbook's formula in double. */
 static void check_head(const struct subject *own, const struct task *task, const float *out,
                        size_t row, size_t head) {
@@ -354,8 +404,14 @@ static void check_head(const struct subject *own, const struct task *task, const
         const double score = sum * kernel->scale;
         const double distance = (double)j - (double)(task->pos + row);
         weights[j] = (cap > 0 ? cap * tanh(score / cap) : score) + bias * distance;
+        if (task->input && !task->input->shows(row, j, task->n)) {
+            weights[j] = -INFINITY;
+            continue;
+        }
+        const double given = given_bias(own, task, row, head, j);
+        weights[j] += given;
         most = fmax(most, weights[j]);
-        size = fmax(size, absolute * kernel->scale + fabs(bias * distance));
+        size = fmax(size, absolute * kernel->scale + fabs(bias * distance) + fabs(given));
     }
     double total = kernel->sinks ? exp((double)sinks[head] - most) : 0;
     for (size_t j = first; j < keys; j++)
@@ -484,10 +540,13 @@ static void report(struct field *field, struct subject *own, const struct task *
             set_limits(add_row(&field->all[i], NULL), field, isa);
     if (row_count > first + 1)
         two = rows[first].min / rows[first + 1].min;
+    for (size_t i = field->plain; i < field->count; i++)
+        if (field->all[i].run == run_ours && strcmp(field->all[i].isa, isa) == 0)
+            rows[first].plain = rows[first].min / field->all[i].best;
     if (task->kind == LAYER) {
         struct contender *pieces = field->pieces[index];
         const double out_flops = 2.0 * (double)(task->n * kernel->d_model * o_width(kernel));
-        const double attend_flops = attention_flops(kernel, task->n, task->pos);
+        const double attend_flops = attention_flops(kernel, task->n, task->pos, NULL);
         const double flops[PIECES] = {task->flops - attend_flops - out_flops, NAN, attend_flops,
                                       out_flops};
         double sum = 0;
@@ -508,7 +567,32 @@ static void report(struct field *field, struct subject *own, const struct task *
             print_row(&rows[i], NAN);
 }
 
+/* The task's mask, or its biases, as the call takes them. */
+static void give_input(struct subject *own, const struct task *task) {
+    const size_t n = task->n, heads = own->kernel->mask_heads ? own->kernel->heads : 1;
+    own->extras = (struct extras){.sinks = sinks,
+                                  .relative_bias = relative_bias,
+                                  .end_key = SIZE_MAX,
+                                  .mask_stride = n,
+                                  .bias_stride = n,
+                                  .bias_head_stride = own->kernel->mask_heads ? n * n : 0};
+    if (!task->input)
+        return;
+    if (task->input->biases)
+        own->extras.bias = own->given = filled(heads * n * n, 1);
+    else
+        own->extras.mask = own->given = room(n * n);
+    for (size_t i = 0; i < heads * n * n; i++) {
+        const bool shows = task->input->shows(i / n % n, i % n, n);
+        if (!task->input->biases)
+            ((unsigned char *)own->given)[i] = shows;
+        else if (!shows)
+            ((float *)own->given)[i] = -INFINITY;
+    }
+}
+
 static void prepare(struct subject *own, const struct task *task) {
+    give_input(own, task);
     if (!task->cached)
         return;
     const size_t held = task->kind == LAYER ? task->pos : task->pos + task->n;
@@ -520,12 +604,49 @@ static void prepare(struct subject *own, const struct task *task) {
         fail(own->kernel->name, "the cache cannot be filled");
 }
 
+/* Whether scores, masks or windows are others than those of the plainest attention. */
+static bool has_features(const struct kernel *kernel) {
+    return kernel->softcap > 0 || kernel->alibi || kernel->sinks || kernel->relative_buckets ||
+           kernel->masked || kernel->window || kernel->window_right || kernel->key_range ||
+           kernel->lse;
+}
+
+/* The same attention without features, if it is among those that are timed. */
+static const struct parts *plain_of(const struct kernel *kernel) {
+    for (size_t i = 0; i < parts_count && has_features(kernel); i++) {
+        const struct kernel *plain = parts[i]->kernel;
+        if (!has_features(plain) && plain->heads == kernel->heads &&
+            plain->kv_heads == kernel->kv_heads && plain->head_dim == kernel->head_dim &&
+            plain->v_head_dim == kernel->v_head_dim && plain->capacity == kernel->capacity &&
+            plain->causal == kernel->causal && plain->has_layer == kernel->has_layer)
+            return parts[i];
+    }
+    return NULL;
+}
+
+/* A prefill's plain twin, to be timed in turns with it. It shares the memory of `own`. */
+static void enter_plain(struct field *field, const struct subject *own, const struct task *task,
+                        struct subject *plain) {
+    *plain = *own;
+    plain->parts = task->kind == ATTENTION && !task->cached ? plain_of(own->kernel) : NULL;
+    field->plain = field->count;
+    if (!plain->parts)
+        return;
+    plain->kernel = plain->parts->kernel;
+    if (plain->kernel->scratch_bytes(1) > own->kernel->scratch_bytes(2))
+        fail(plain->kernel->name, "it needs more scratch than with features");
+    for (size_t i = 0; i < own->isa_count; i++)
+        enter(field, contender(run_ours, plain, task, own->isas[i]));
+}
+
 static void run_task(struct subject *own, const struct task *task) {
     struct field *field = room(sizeof *field);
+    struct subject plain;
     field->count = 0;
     prepare(own, task);
     enter_ours(field, own, task);
     verify(own, task, field->all, field->ours);
+    enter_plain(field, own, task, &plain);
     enter_limits(field, own, task);
     if (enter_peers)
         enter_peers(field, own, task);
@@ -541,6 +662,8 @@ static void run_task(struct subject *own, const struct task *task) {
         for (size_t j = 0; j < PIECES; j++)
             free(field->pieces[i][j].times);
     free(field);
+    free(own->given);
+    own->given = NULL;
 }
 
 /* ---- one block of keys: what a prefill could reach if nothing had to be fetched or packed ---- */

@@ -31,6 +31,8 @@ struct subject {
     char isas[SETS][ID_SIZE]; /* those that are to be timed */
     size_t isa_count;
     float *q, *k, *v, *mixed, *x, *out, *expected;
+    struct extras extras; /* of the task's calls */
+    void *given;          /* their mask or biases, to be freed */
     void *cache, *weights, *scratch;
     struct weights source;
 };
@@ -53,9 +55,10 @@ enum kind { ATTENTION, PROJECTION, LAYER };
 
 struct task {
     enum kind kind;
-    size_t n, pos; /* rows, and where the first one stands */
-    bool cached;   /* keys come from the cache, those of a layer's own rows included */
-    char name[48];
+    size_t n, pos;             /* rows, and where the first one stands */
+    const struct input *input; /* what its mask or biases show; NULL: it has none */
+    bool cached;               /* keys come from the cache, those of a layer's own rows included */
+    char name[64];
     double flops, bytes; /* bytes: what must be read, if only once */
 };
 
@@ -88,6 +91,7 @@ struct contender contender(void (*run)(struct contender *), struct subject *subj
 struct field {
     struct contender all[256];
     size_t count, ours; /* ours: so many of them, first */
+    size_t plain;       /* where the same without features begin, and then the limits */
     float *peer_w;      /* weights in the peers' order, to be freed */
     struct contender pieces[SETS][PIECES];
 };
@@ -106,11 +110,12 @@ size_t output_size(const struct kernel *kernel, const struct task *task);
 /* NAN: does not apply, or is not known. Times in seconds, rates per second. */
 struct row {
     const char *spec, *peer;
-    char isa[ID_SIZE], name[64]; /* isa: empty for a peer */
+    char isa[ID_SIZE], name[80]; /* isa: empty for a peer */
     size_t threads, code, scratch;
     double min, median, flops, bytes, rate; /* rate: bytes / min, where memory may be the limit */
     double peak, usual_peak, read, bound;   /* limits: FLOP/s, their median, bytes/s, a time */
     double pieces;                          /* sum of the layer's pieces / min */
+    double plain;                           /* min / that of the same without features */
     double ratio;                           /* times that ours is faster than the peer */
 };
 

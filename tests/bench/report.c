@@ -44,7 +44,8 @@ struct row *add_row(struct contender *from, const char *piece) {
     row->flops = task->flops;
     row->bytes = task->bytes;
     row->rate = task->n == 1 ? row->bytes / row->min : NAN;
-    row->peak = row->usual_peak = row->read = row->bound = row->pieces = row->ratio = NAN;
+    row->peak = row->usual_peak = row->read = row->bound = row->pieces = row->plain = row->ratio =
+        NAN;
     return row;
 }
 
@@ -70,6 +71,7 @@ void print_head(void) {
         "read     of the bytes a second that a loop of nothing but loads gets from the same bytes\n"
         "bound    of the speed at which the slower of these two loops would do the work\n"
         "pieces   the layer's pieces, timed one by one, as a share of the layer\n"
+        "plain    of the time that the same attention without features takes, in turns with it\n"
         "x 2      two threads, times as fast as one");
 }
 
@@ -82,8 +84,9 @@ void print_subject(const struct subject *own) {
            kernel->cache_scratch_bytes(0), kernel->cache_bytes);
     if (kernel->has_layer)
         printf("; weights %zu", kernel->weights_bytes);
-    printf("\n  %-30s %-8s %9s %9s %8s %6s %6s %7s %6s %6s %6s %5s\n", "case", "isa", "ms min",
-           "median", "GFLOP/s", "peak", "median", "GB/s", "read", "bound", "pieces", "x 2");
+    printf("\n  %-30s %-8s %9s %9s %8s %6s %6s %7s %6s %6s %6s %6s %5s\n", "case", "isa", "ms min",
+           "median", "GFLOP/s", "peak", "median", "GB/s", "read", "bound", "pieces", "plain",
+           "x 2");
 }
 
 /* Nothing where the value does not apply. */
@@ -107,6 +110,7 @@ void print_row(const struct row *row, double with_two) {
     print_cell(6, share_of_read(row) * 100, "%.1f%%");
     print_cell(6, share_of_bound(row) * 100, "%.1f%%");
     print_cell(6, row->pieces * 100, "%.1f%%");
+    print_cell(6, row->plain * 100, "%.1f%%");
     print_cell(5, with_two, "%.2f");
     if (row->peer)
         printf("  ours: %.2f times as fast", row->ratio);
@@ -142,6 +146,7 @@ void print_json(FILE *to) {
         print_number(to, "share_of_bandwidth", share_of_read(row));
         print_number(to, "share_of_bound", share_of_bound(row));
         print_number(to, "share_of_pieces", row->pieces);
+        print_number(to, "share_of_plain", row->plain);
         print_text(to, "peer", row->peer);
         print_number(to, "ratio", row->ratio);
         print_number(to, "flops", row->flops);

@@ -42,12 +42,17 @@ static bool runs_avx2(void) { return system("./attnc isa | grep -q '^avx2 *runs'
 /* ---- what it writes ---- */
 
 static const char *const fields[] = {
-    "spec",           "isa",        "case",          "threads",
-    "ms_min",         "ms_median",  "gflops",        "share_of_peak",
-    "gb_per_s",       "peer",       "ratio",         "share_of_bandwidth",
-    "share_of_bound", "flops",      "bytes",         "share_of_pieces",
-    "peak_gflops",    "code_bytes", "scratch_bytes", "share_of_peak_by_medians",
-    "read_gb_per_s",
+    "spec",           "isa",
+    "case",           "threads",
+    "ms_min",         "ms_median",
+    "gflops",         "share_of_peak",
+    "gb_per_s",       "peer",
+    "ratio",          "share_of_bandwidth",
+    "share_of_bound", "flops",
+    "bytes",          "share_of_pieces",
+    "peak_gflops",    "code_bytes",
+    "scratch_bytes",  "share_of_peak_by_medians",
+    "read_gb_per_s",  "share_of_plain",
 };
 
 static void check_fields(const json_t *row) {
@@ -137,6 +142,52 @@ Test(bench, writes_what_it_says, .timeout = 120) {
                            1e-6 * number(row, "gflops"));
     }
     cr_assert(checked >= 5, "only %zu known cases", checked);
+    json_decref(rows);
+}
+
+static const struct {
+    const char *spec, *name;
+    double pairs; /* of query and key that see each other */
+} cases[] = {{"pair_plain", "prefill 37", 37 * 37},
+             {"pair_bias", "prefill 37", 37 * 37},
+             {"pair_bias", "prefill 37, biases", 37 * 37},
+             {"pair_bias", "prefill 37, causal biases", 37 * 38 / 2}};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static size_t case_of(const json_t *row) {
+    for (size_t i = 0; i < CASES; i++)
+        if (strcmp(cases[i].spec, string(row, "spec")) == 0 &&
+            strcmp(cases[i].name, string(row, "case")) == 0)
+            return i;
+    cr_assert(false, "%s %s", string(row, "spec"), string(row, "case"));
+    abort();
+}
+
+/* A kernel with biases beside the same without: whose rows say so, and what each input shows. */
+Test(bench, compares_with_the_plain, .timeout = 120) {
+    json_error_t error;
+    size_t i, found[CASES] = {0};
+    json_t *row;
+    (void)remove(OUT "/pair/bench.json");
+    cr_assert_eq(shell("pair_log",
+                       "env -u MAKEFLAGS make run-bench BENCH_SPECS='tests/bench/pair-plain.lua "
+                       "tests/bench/pair-bias.lua' SUITE_OUT=out/check/bench-pair BENCH_OUT=" OUT
+                       "/pair BENCH_ARGS='--all --seconds 0 --case prefill'"),
+                 0, "%s", text_of("pair_log"));
+    json_t *rows = json_load_file(OUT "/pair/bench.json", 0, &error);
+    cr_assert(json_is_array(rows), "%s", error.text);
+    json_array_foreach(rows, i, row) {
+        const size_t at = case_of(row);
+        cr_assert_float_eq(number(row, "flops"), cases[at].pairs * 3 * (2 * 10 + 2 * 10), 0.5);
+        const json_t *plain = json_object_get(row, "share_of_plain");
+        if (strcmp(cases[at].spec, "pair_plain") == 0 || number(row, "threads") > 1)
+            cr_assert(json_is_null(plain));
+        else
+            cr_assert(number(row, "share_of_plain") > 0);
+        found[at]++;
+    }
+    for (i = 0; i < CASES; i++)
+        cr_assert(found[i] > 0, "%s %s is missing", cases[i].spec, cases[i].name);
     json_decref(rows);
 }
 
