@@ -195,9 +195,13 @@ EACH(target, values, activations, shows_activations) {
     const float odd[] = {NAN, INFINITY, -INFINITY};
     float *factors = make(most, sizeof *factors), *products = make(most, sizeof *products);
     float *y = make(most, sizeof *y);
+    /* an exact kernel computes all its rows for the one that counts */
+    const size_t n = kernel->exact ? kernel->capacity : 1;
+    const size_t work = cost(kernel, block_work(kernel, n, n));
+    struct budget budget = FULL;
     if (most < 2)
         return;
-    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+    for (size_t i = 0; i < sizeof odd / sizeof *odd && spend(&budget, work); i++) {
         factors[1] = odd[i];
         activate(kernel, factors, 2, products, y);
     }
@@ -205,6 +209,8 @@ EACH(target, values, activations, shows_activations) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (strcmp(block->act, "relu2") == 0 && sizes[i] > 1e15F)
             continue; /* their squares are infinite */
+        if (!spend(&budget, work))
+            break;
         const size_t mark = guard_mark();
         fill_mixed(factors, most, (uint32_t)i, sizes[i]);
         activate(kernel, factors, most, products, y);
