@@ -1,6 +1,7 @@
 # Compiles the files that attnc wrote for one spec, with their descriptor, into a library.
 #   FROM, TO   directories of the written files and of the products
 #   ID         the descriptor's name; CC, CFLAGS; FLAGS: a file that changes with them
+#   INTRINSICS the precompiled header of x86-64's, which only what needs it gets
 
 name := $(basename $(notdir $(wildcard $(FROM)/*.json)))
 ifneq ($(words $(name)),1)
@@ -15,7 +16,8 @@ $(TO)/kernel.a: $(objects) $(TO)/describe.o
 
 $(objects): $(TO)/%.o: $(FROM)/%.c $(FROM)/$(name).h $(FLAGS)
 	@mkdir -p $(@D)
-	@$(CC) $(CFLAGS) -c -o $@ $<
+	@$(CC) $(CFLAGS) $(if $(filter %_scalar.c %_unfused.c %_dispatch.c,$<),,-include $(INTRINSICS)) \
+		-c -o $@ $<
 
 $(TO)/describe.o: tests/describe.inc tests/kernel.h $(FROM)/$(name).h $(FLAGS)
 	@mkdir -p $(@D)

@@ -1,6 +1,8 @@
 #include "pool.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,24 +20,49 @@ static void need(int ok, const char *what) {
     abort();
 }
 
-static void *start(void *job) {
-    const struct job *own = job;
-    own->task(own->argument, own->index);
+/* Threads stay for the next run, since to start them takes longer than most tasks: worker i does
+ * task i, when there is one. */
+enum { MOST = 256 };
+static struct worker {
+    struct job job;
+    sem_t go;
+} workers[MOST];
+static size_t hired;
+static sem_t done;
+
+static void wait_for(sem_t *semaphore) {
+    while (sem_wait(semaphore))
+        need(errno == EINTR, "sem_wait");
+}
+
+static void *work_on(void *worker) {
+    struct worker *own = worker;
+    for (;;) {
+        wait_for(&own->go);
+        own->job.task(own->job.argument, own->job.index);
+        need(!sem_post(&done), "sem_post");
+    }
     return NULL;
 }
 
-/* `self` of both pools is the number of threads itself. */
+static void hire(struct worker *worker) {
+    pthread_t thread;
+    need(!sem_init(&worker->go, 0, 0), "sem_init");
+    need(!pthread_create(&thread, NULL, work_on, worker), "pthread_create");
+}
+
+/* `self` of both pools is the number of threads itself. No two runs at once. */
 static void run_threads(void *self, void (*task)(void *, size_t), void *argument, size_t count) {
-    enum { MOST = 256 };
-    struct job jobs[MOST];
-    pthread_t threads[MOST];
     need(count <= (uintptr_t)self && count <= MOST, "more tasks than threads");
+    need(hired || !sem_init(&done, 0, 0), "sem_init");
+    for (; hired < count; hired++)
+        hire(&workers[hired]);
     for (size_t i = 0; i < count; i++) {
-        jobs[i] = (struct job){task, argument, i};
-        need(!pthread_create(&threads[i], NULL, start, &jobs[i]), "pthread_create");
+        workers[i].job = (struct job){task, argument, i};
+        need(!sem_post(&workers[i].go), "sem_post");
     }
     for (size_t i = 0; i < count; i++)
-        need(!pthread_join(threads[i], NULL), "pthread_join");
+        wait_for(&done);
 }
 
 static void run_reversed(void *self, void (*task)(void *, size_t), void *argument, size_t count) {

@@ -60,7 +60,7 @@ size_t block_work(const struct kernel *kernel, size_t n, size_t rows);
  * `least` as far as that is bearable. All if the kernel is exact and n its capacity. */
 size_t some_rows(const struct kernel *kernel, size_t n, size_t each, size_t least);
 
-/* What a test may take: about so many multiply-adds of scalar C, a second or less. `spend` gives
+/* What a test may take: about so many multiply-adds of scalar C, well below a second. `spend` gives
  * false, and takes nothing, if not enough is left. */
 struct budget {
     size_t left;
@@ -96,7 +96,8 @@ struct array_size {
 };
 void weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAYS]);
 
-/* Source weights as the kernel takes them: outputs are about as large as inputs. */
+/* Source weights as the kernel takes them: outputs are about as large as inputs. The same arrays as
+ * the last time if kernel and seed are: the next instruction set's turn need not make them. */
 struct weights random_weights(const struct kernel *kernel, uint32_t seed);
 /* The same, all zeros, biases too: tests set single elements with `at`. */
 struct weights zero_weights(const struct kernel *kernel);
@@ -127,6 +128,10 @@ struct way {
 extern const struct way ways[];
 extern const size_t way_count;
 extern const struct way DIRECT, CACHED;
+
+/* Whether number `size` of the edges is to be computed in this one of the ways: the first two in
+ * all, the others in a third of them each, so that every way meets a third of these. */
+bool is_turn(const struct way *way, size_t size);
 
 /* True if the way can compute the problem. */
 bool attention_fits(const struct problem *problem, const struct way *way);

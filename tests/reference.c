@@ -244,16 +244,25 @@ void reference_attention(const struct kernel *kernel, const struct bounded *q,
 void reference_project(const struct kernel *kernel, const float *w, const float *bias, bool in_out,
                        const struct bounded *x, size_t rows, size_t inputs, size_t outputs,
                        struct bounded *y) {
+    enum { TOGETHER = 4 }; /* sums at a time: one alone waits for itself at each step */
     const double product = product_error(kernel);
     const size_t input_step = in_out ? outputs : 1, output_step = in_out ? 1 : inputs;
-    for (size_t o = 0; o < outputs; o++)
+    for (size_t o = 0; o < outputs; o += TOGETHER)
         for (size_t r = 0; r < rows; r++) {
-            struct bounded sum = {bias ? (double)bias[o] : 0, 0};
-            for (size_t i = 0; i < inputs; i++) {
-                const double weight = (double)w[o * output_step + i * input_step];
-                chain(product, &sum, x[r * inputs + i], (struct bounded){weight, 0});
+            struct bounded sums[TOGETHER];
+            const float *column[TOGETHER];
+            for (size_t t = 0; t < TOGETHER; t++) {
+                const size_t own = o + t < outputs ? o + t : o; /* past the end: one again */
+                sums[t] = (struct bounded){bias ? (double)bias[own] : 0, 0};
+                column[t] = w + own * output_step;
             }
-            y[r * outputs + o] = sum;
+            for (size_t i = 0; i < inputs; i++)
+                for (size_t t = 0; t < TOGETHER; t++) {
+                    const double weight = (double)column[t][i * input_step];
+                    chain(product, &sums[t], x[r * inputs + i], (struct bounded){weight, 0});
+                }
+            for (size_t t = 0; t < TOGETHER && o + t < outputs; t++)
+                y[r * outputs + o + t] = sums[t];
         }
 }
 

@@ -167,13 +167,15 @@ const char *label(const struct kernel *kernel) {
 /* ---- comparing ---- */
 
 /* The tests run in processes of their own; each appends a line here, the closing hook reads them.
- */
-static const char *const ratios = BUILD "/ratios";
+ * The foreign suite may run at the same time. */
+static const char *ratios(void) {
+    return foreign_count ? BUILD "/ratios-foreign" : BUILD "/ratios";
+}
 
 void end_of_test(void) { cr_assert(remote_end(), "the runner did not end properly"); }
 
 static void note(const struct kernel *kernel, const char *what, size_t n, double ratio) {
-    FILE *file = fopen(ratios, "a");
+    FILE *file = fopen(ratios(), "a");
     if (!file)
         return;
     fprintf(file, "%.4f %s %s n %zu\n", ratio, label(kernel), what, n);
@@ -225,7 +227,7 @@ static void print_skipped(void) {
 
 ReportHook(PRE_ALL)(struct criterion_test_set *tests) {
     (void)tests;
-    (void)remove(ratios);
+    (void)remove(ratios());
     fprintf(stderr, "%zu kernels\n", kernel_count);
     for (size_t i = 0; i < foreign_count; i++)
         if (!foreign_lacks(&foreign[i]))
@@ -238,7 +240,7 @@ ReportHook(POST_ALL)(struct criterion_global_stats *stats) {
     (void)stats;
     char line[256], most[256] = "";
     double ratio = -1;
-    FILE *file = fopen(ratios, "r");
+    FILE *file = fopen(ratios(), "r");
     while (file && fgets(line, sizeof line, file))
         if (strtod(line, NULL) > ratio) {
             ratio = strtod(line, NULL);

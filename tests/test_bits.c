@@ -29,7 +29,7 @@ EACH(target, bits, attention, NULL) {
             attention_bits(&problem, want);
         bool any = i > 0; /* the first n gets one way whatever it takes */
         for (const struct way *way = ways; way < ways + way_count; way++) {
-            if (!attention_fits(&problem, way) ||
+            if (!is_turn(way, i) || !attention_fits(&problem, way) ||
                 (!spend(&budget, cost(kernel, rows * each)) && any))
                 continue;
             attend(&problem, way, out);
@@ -86,7 +86,8 @@ static void same_bits(const struct target *target, bool whole) {
         float *y = make(size, sizeof *y);
         bool any = i > 0;
         for (const struct way *way = ways; way < ways + way_count; way++) {
-            if (!layer_fits(&problem, way) || (!spend(&budget, cost(kernel, rows * each)) && any))
+            if (!is_turn(way, i) || !layer_fits(&problem, way) ||
+                (!spend(&budget, cost(kernel, rows * each)) && any))
                 continue;
             /* with mla, the first rows of a prompt are of another form than all others */
             const bool alike = kernel->causal && !(kernel->mla && rows == n);

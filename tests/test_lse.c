@@ -37,7 +37,7 @@ EACH(target, lse, bits, has_lse) {
         attention_bits(&expected, want);
         bool any = i > 0;
         for (const struct way *way = ways; way < ways + way_count; way++) {
-            if (!attention_fits(&problem, way) ||
+            if (!is_turn(way, i) || !attention_fits(&problem, way) ||
                 (!spend(&budget, cost(kernel, rows * each)) && any))
                 continue;
             attend(&problem, way, out);

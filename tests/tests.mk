@@ -3,11 +3,12 @@
 #   SPEC or SPECS   the specs to take instead of all
 #   CC, KERNEL_CFLAGS, SUITE_OUT   another compiler or flags for the kernels, in another directory
 #   SUITE_ARGS      for the program: --filter='bits/*', --verbose, ...
+#   KERNEL_LEVEL=-O2   the compiler's option for all of them
 #   WORK_DIVISOR=4  a fourth of the work
 
 SUITE_OUT ?= out/build
 WORK_DIVISOR ?= 1
-KERNEL_CFLAGS ?= -std=c99 -O2 -Wall -Wextra -Wpedantic -Wconversion -Werror
+KERNEL_CFLAGS ?= -std=c99 $(kernel_level) -Wall -Wextra -Wpedantic -Wconversion -Werror
 SUITE_CFLAGS := -std=c11 -O2 -g -Wall -Wextra -Wpedantic -Wconversion -Werror
 SUITE_CPPFLAGS = -D_XOPEN_SOURCE=700 -Itests -MMD -MP -DBUILD='"$(SUITE_OUT)"' \
 	$(shell pkg-config --cflags criterion jansson)
@@ -21,6 +22,10 @@ FOREIGN_SPECS ?= specs/stories260k.lua $(patsubst %,tests/specs/t_%.lua,vdim mqa
 native_sets := scalar_unfused,scalar,sse4.2,avx2,avx512
 isas_of = $(if $(filter specs/%.lua $(FOREIGN_SPECS),$(1)),--isa $(native_sets))
 SPECS ?= $(or $(SPEC),$(all_specs))
+
+# Kernels are compiled as their users will, but for the hundreds of files of specs that show a feature:
+# less takes half the time there, and the tests' is the same.
+level_of = $(or $(KERNEL_LEVEL),$(if $(filter-out $(FOREIGN_SPECS),$(filter tests/specs/%,$(1))),-O1,-O2))
 
 # The id of a spec: its file's name, as far as C allows. It names the directory below out/ and the
 # descriptor; the name in the spec is the kernel's own affair.
@@ -43,20 +48,31 @@ $(suite_objects): $(SUITE_OUT)/tests/%.o: tests/%.c $(SUITE_OUT)/suite.flags
 # Every fma of the definition is written out; there must be no other.
 $(SUITE_OUT)/tests/definition.o: SUITE_CFLAGS += -ffp-contract=off
 
+# The same numbers, sooner.
+$(SUITE_OUT)/tests/definition.o $(SUITE_OUT)/tests/reference.o: SUITE_CFLAGS += -O3
+
+# The intrinsics' header is a third of what many kernels take to compile: once for all of them.
+$(SUITE_OUT)/intrinsics%.h.gch: private kernel_level = $*
+$(SUITE_OUT)/intrinsics%.h.gch: $(SUITE_OUT)/suite.flags
+	@printf '#if defined(__x86_64__)\n#include <immintrin.h>\n#endif\n' >$(@:.gch=)
+	@$(CC) $(KERNEL_CFLAGS) -x c-header -o $@ $(@:.gch=)
+
 # attnc leaves files alone that come out unchanged, so that only what changed is compiled.
 define kernel_rule
+$(SUITE_OUT)/kernels/$(2)/kernel.a: private kernel_level := $(call level_of,$(1))
 $(SUITE_OUT)/kernels/$(2)/kernel.a: $(1) attnc tests/describe.inc tests/kernel.h tests/kernel.mk \
-		$(SUITE_OUT)/suite.flags
+		$(SUITE_OUT)/suite.flags $(SUITE_OUT)/intrinsics$(call level_of,$(1)).h.gch
 	@echo 'kernel $(2)'
 	@./attnc $(1) $(call isas_of,$(1)) -o out/$(2) > /dev/null
 	@+$$(MAKE) --no-print-directory -f tests/kernel.mk FROM=out/$(2) TO=$$(@D) ID=$(2) \
-		CC='$$(CC)' CFLAGS='$$(KERNEL_CFLAGS)' FLAGS=$(SUITE_OUT)/suite.flags
+		CC='$$(CC)' CFLAGS='$$(KERNEL_CFLAGS)' FLAGS=$(SUITE_OUT)/suite.flags \
+		INTRINSICS=$(SUITE_OUT)/intrinsics$(call level_of,$(1)).h
 	@touch $$@
 endef
 $(foreach spec,$(SPECS),$(eval $(call kernel_rule,$(spec),$(call spec_id,$(spec)))))
 
 # Two files that change only when what is in them does.
-$(SUITE_OUT)/suite.flags: text = $(CC) $(KERNEL_CFLAGS)
+$(SUITE_OUT)/suite.flags: text = $(CC) $(KERNEL_CFLAGS) $(KERNEL_LEVEL)
 $(SUITE_OUT)/registry.c: text = \#include "remote.h"\n \
 	const struct foreign foreign[] = {{0}};\n \
 	const size_t foreign_count = 0;\n \
@@ -87,7 +103,7 @@ row_arch = $(word 2,$(subst |, ,$(1)))
 row_ids = $(if $(filter $(foreign_brief),$(call row_isa,$(1))),$(brief_ids),$(foreign_ids))
 
 check-foreign: attnc
-	@$(MAKE) --no-print-directory run-foreign FOREIGN_TABLE='$(shell tests/foreign/table)'
+	@$(MAKE) --no-print-directory -j2 run-foreign FOREIGN_TABLE='$(shell tests/foreign/table)'
 
 ifdef FOREIGN_TABLE
 # A row is isa|arch|compiler|emulator, with ~ for spaces.
