@@ -55,12 +55,6 @@ end
 -- Takes and returns what commands.write does; the files are those of a program that benches the
 -- kernels. A hyphen keeps the bench's own files apart: no kernel's name has one.
 function commands.bench(options)
-    local shape, message = spec.load(options)
-    if shape and shape.mla then
-        message = options.file .. ": field 'mla': the bench does not time such layers yet; "
-            .. "the selftest's --time does their attention"
-    end
-    if message then return nil, message end
     local name, written, isas = commands.write(options)
     if not name then return nil, written end
     local files = {}

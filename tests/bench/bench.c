@@ -119,9 +119,31 @@ static double attention_flops(const struct kernel *kernel, size_t n, size_t pos,
     return 2 * seen * (double)(kernel->heads * (kernel->head_dim + kernel->v_head_dim));
 }
 
-static double projection_flops(const struct kernel *kernel, size_t n) {
-    const size_t widths = q_width(kernel) + k_width(kernel) + v_width(kernel) + o_width(kernel);
-    return 2.0 * (double)n * (double)kernel->d_model * (double)widths;
+/* Weights of the projections that each row is multiplied with. */
+static double projection_weights(const struct kernel *kernel) {
+    const struct mla *mla = kernel->mla;
+    if (!mla)
+        return (double)(kernel->d_model *
+                        (q_width(kernel) + k_width(kernel) + v_width(kernel) + o_width(kernel)));
+    const size_t q_inputs = mla->q_rank ? mla->q_rank : kernel->d_model;
+    return (double)(mla->q_rank * kernel->d_model +
+                    kernel->heads * (mla->nope_dim + mla->rope_dim) * q_inputs +
+                    (mla->kv_rank + mla->rope_dim) * kernel->d_model +
+                    kernel->heads * (mla->nope_dim + mla->v_head_dim) * mla->kv_rank +
+                    kernel->heads * mla->v_head_dim * kernel->d_model);
+}
+
+/* A layer's. With mla the rows of a prompt take the expanded form as far as `expand`. */
+static double layer_flops(const struct kernel *kernel, size_t n, size_t pos) {
+    const double projections = 2.0 * (double)n * projection_weights(kernel);
+    const double all = attention_flops(kernel, n, pos, NULL);
+    const struct mla *mla = kernel->mla;
+    if (!mla || pos > 0)
+        return projections + all;
+    const double early = attention_flops(kernel, smaller(n, mla->expand), 0, NULL);
+    const double shorter = (double)(mla->nope_dim + mla->rope_dim + mla->v_head_dim) /
+                           (double)(kernel->head_dim + kernel->v_head_dim);
+    return projections + all - early + early * shorter;
 }
 
 static double feed_forward_flops(const struct kernel *kernel, size_t n) {
@@ -150,7 +172,7 @@ static void add_task(const struct kernel *kernel, struct task *list, size_t *cou
         break;
     case LAYER:
         task.cached = kernel->causal && !kernel->exact;
-        task.flops = attention_flops(kernel, n, pos, NULL) + projection_flops(kernel, n);
+        task.flops = layer_flops(kernel, n, pos);
         task.bytes =
             kv_bytes + 4.0 * (double)(n * kernel->d_model) +
             (kernel->block ? (double)kernel->weights_bytes : 4.0 * (double)kernel->parameters);
@@ -158,8 +180,7 @@ static void add_task(const struct kernel *kernel, struct task *list, size_t *cou
         break;
     case WHOLE_BLOCK:
         task.cached = kernel->causal && !kernel->exact;
-        task.flops = attention_flops(kernel, n, pos, NULL) + projection_flops(kernel, n) +
-                     feed_forward_flops(kernel, n);
+        task.flops = layer_flops(kernel, n, pos) + feed_forward_flops(kernel, n);
         task.bytes = kv_bytes + 4.0 * (double)(kernel->parameters + n * kernel->d_model);
         snprintf(task.name, sizeof task.name, pos ? "whole block decode %zu" : "whole block %zu",
                  pos + n);
@@ -178,7 +199,7 @@ static size_t list_tasks(const struct kernel *kernel, struct task list[TASKS]) {
     const size_t capacity = kernel->capacity;
     const enum kind kind = kernel->has_layer ? LAYER : ATTENTION;
     size_t count = 0;
-    if (kernel->has_layer) {
+    if (kernel->has_layer && !kernel->mla) {
         add_task(kernel, list, &count, PROJECTION, smaller(512, capacity), 0, NULL);
         add_task(kernel, list, &count, PROJECTION, 1, 0, NULL);
     }
@@ -195,6 +216,11 @@ static size_t list_tasks(const struct kernel *kernel, struct task list[TASKS]) {
             add_task(kernel, list, &count, kind, 1, contexts[i] - 1, NULL);
     if (decodes && capacity > 1)
         add_task(kernel, list, &count, kind, 1, capacity - 1, NULL);
+    for (size_t i = 0; kernel->mla && decodes && i < sizeof contexts / sizeof *contexts; i++)
+        if (contexts[i] < capacity) /* on latents */
+            add_task(kernel, list, &count, ATTENTION, 1, contexts[i] - 1, NULL);
+    if (kernel->mla && decodes && capacity > 1)
+        add_task(kernel, list, &count, ATTENTION, 1, capacity - 1, NULL);
     if (kernel->block && !kernel->source_width) {
         if (!kernel->exact && capacity > 480) /* as many rows as go together */
             add_task(kernel, list, &count, WHOLE_BLOCK, 480, 0, NULL);
@@ -447,8 +473,11 @@ static void check_head(const struct subject *own, const struct task *task, const
     for (size_t d = 0; d < kernel->v_head_dim; d++) {
         double sum = 0, absolute = 0;
         for (size_t j = first; j < keys; j++) {
+            /* with mla, values are the first channels of the keys */
             const double value =
-                (double)own->v[j * v_width(kernel) + kv_head * kernel->v_head_dim + d];
+                kernel->mla
+                    ? (double)own->k[j * k_width(kernel) + d]
+                    : (double)own->v[j * v_width(kernel) + kv_head * kernel->v_head_dim + d];
             sum += weights[j] / total * value;
             absolute += weights[j] / total * fabs(value);
         }
@@ -488,7 +517,13 @@ static void check_projection(const struct subject *own, const struct task *task,
 
 /* ---- verifying ---- */
 
-/* The numbers of whole blocks are the suite's to check: here they must be some. */
+/* Whether the task is a layer that runs piece by piece, too. */
+static bool has_pieces(const struct subject *own, const struct task *task) {
+    return task->kind == LAYER && own->parts->project;
+}
+
+/* The numbers of whole blocks and of layers with mla are the suite's to check: here they must be
+ * some. */
 static void check_finite(const struct subject *own, const struct task *task) {
     for (size_t i = 0; i < output_size(own->kernel, task); i++)
         if (!isfinite(own->out[i]))
@@ -515,13 +550,13 @@ static void verify(struct subject *own, const struct task *task, struct contende
     }
     const struct weights *w = &own->source;
     const float *x = own->x, *v = own->v + task->pos * v_width(kernel);
-    if (task->kind == WHOLE_BLOCK)
+    if (task->kind == WHOLE_BLOCK || (task->kind == LAYER && !has_pieces(own, task)))
         check_finite(own, task);
     else if (task->kind != PROJECTION)
         check_attention(own, task, task->kind == LAYER ? own->mixed : own->out);
     if (task->kind == PROJECTION)
         check_projection(own, task, w->wq, w->bq, x, kernel->d_model, q_width(kernel), own->out);
-    if (task->kind == LAYER) { /* the last one ran piece by piece */
+    if (has_pieces(own, task)) { /* the last one ran piece by piece */
         check_projection(own, task, w->wv, w->bv, x, kernel->d_model, v_width(kernel), v);
         check_projection(own, task, w->wo, w->bo, own->mixed, o_width(kernel), kernel->d_model,
                          own->out);
@@ -545,7 +580,7 @@ static void enter_ours(struct field *field, struct subject *own, const struct ta
         if (machine.count > 1 && task->kind != PROJECTION)
             enter(field, contender(run_ours, own, task, own->isas[i]))->threads = 2;
     }
-    for (size_t i = 0; i < own->isa_count && task->kind == LAYER; i++) {
+    for (size_t i = 0; i < own->isa_count && has_pieces(own, task); i++) {
         for (size_t j = 0; j < PIECES; j++)
             field->pieces[i][j] = contender(NULL, own, task, own->isas[i]);
         enter(field, contender(run_pieces, own, task, own->isas[i]))->pieces = field->pieces[i];
@@ -580,7 +615,7 @@ static void report(struct field *field, struct subject *own, const struct task *
     for (size_t i = field->plain; i < field->count; i++)
         if (field->all[i].run == run_ours && strcmp(field->all[i].isa, isa) == 0)
             rows[first].plain = rows[first].min / field->all[i].best;
-    if (task->kind == LAYER) {
+    if (has_pieces(own, task)) {
         struct contender *pieces = field->pieces[index];
         const double out_flops = 2.0 * (double)(task->n * kernel->d_model * o_width(kernel));
         const double attend_flops = attention_flops(kernel, task->n, task->pos, NULL);
@@ -686,7 +721,7 @@ static void run_task(struct subject *own, const struct task *task) {
     verify(own, task, field->all, field->ours);
     enter_plain(field, own, task, &plain);
     enter_limits(field, own, task);
-    if (enter_peers && task->kind != WHOLE_BLOCK)
+    if (enter_peers && task->kind != WHOLE_BLOCK && !own->kernel->mla)
         enter_peers(field, own, task);
     time_all(field->all, field->count);
     const size_t first = row_count;
@@ -696,7 +731,7 @@ static void run_task(struct subject *own, const struct task *task) {
         report_peers(field, first);
     for (size_t i = 0; i < field->count; i++)
         free(field->all[i].times);
-    for (size_t i = 0; i < own->isa_count && task->kind == LAYER; i++)
+    for (size_t i = 0; i < own->isa_count && has_pieces(own, task); i++)
         for (size_t j = 0; j < PIECES; j++)
             free(field->pieces[i][j].times);
     free(field);
@@ -791,7 +826,32 @@ static void list_isas(struct subject *own) {
     }
 }
 
+/* Those of a layer with mla. */
+static struct weights make_latent_weights(const struct kernel *kernel) {
+    const struct mla *mla = kernel->mla;
+    const size_t inputs = kernel->d_model, heads = kernel->heads;
+    const size_t q_inputs = mla->q_rank ? mla->q_rank : inputs, o_inputs = heads * mla->v_head_dim;
+    const float in = sqrtf(3.0F / (float)inputs), q_in = sqrtf(3.0F / (float)q_inputs);
+    const float latent = sqrtf(3.0F / (float)mla->kv_rank), out = sqrtf(3.0F / (float)o_inputs);
+    return (struct weights){
+        .wq = filled(heads * (mla->nope_dim + mla->rope_dim) * q_inputs, q_in),
+        .wk = filled((mla->kv_rank + mla->rope_dim) * inputs, in),
+        .wv = filled(heads * (mla->nope_dim + mla->v_head_dim) * mla->kv_rank, latent),
+        .wo = filled(inputs * o_inputs, out),
+        .wq_a = filled(mla->q_rank * inputs, in),
+        .bq = filled(mla->q_rank, 1),
+        .bk = filled(mla->kv_rank + mla->rope_dim, 1),
+        .bo = filled(inputs, 1),
+        .q_norm = filled(mla->q_rank, 1),
+        .k_norm = filled(mla->kv_rank, 1),
+        .sinks = sinks,
+        .relative_bias = relative_bias,
+    };
+}
+
 static struct weights make_weights(const struct kernel *kernel) {
+    if (kernel->mla)
+        return make_latent_weights(kernel);
     const size_t inputs = kernel->d_model;
     const float in = sqrtf(3.0F / (float)inputs), out = sqrtf(3.0F / (float)o_width(kernel));
     struct weights made = {
@@ -848,10 +908,10 @@ static void make_block(struct subject *own) {
 }
 
 static void free_weights(const struct weights *weights) {
-    const float *all[] = {weights->wq,     weights->wk,          weights->wv,
-                          weights->wo,     weights->bq,          weights->bk,
-                          weights->bv,     weights->bo,          weights->q_norm,
-                          weights->k_norm, weights->q_norm_bias, weights->k_norm_bias};
+    const float *all[] = {
+        weights->wq,          weights->wk,          weights->wv,  weights->wo,     weights->bq,
+        weights->bk,          weights->bv,          weights->bo,  weights->q_norm, weights->k_norm,
+        weights->q_norm_bias, weights->k_norm_bias, weights->wq_a};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free((void *)all[i]);
 }

@@ -23,8 +23,8 @@ struct parts {
     size_t (*attend_block)(size_t most_rows, const float *q, const float *kv, float *out,
                            void *scratch);
     const struct pass *softmaxes; /* up to one without a name */
-    /* The rest is NULL without a layer, `prepare` without rope and norms. With the instruction set
-     * in use. */
+    /* The rest is NULL without a layer and with mla, `prepare` without rope and norms. With the
+     * instruction set in use. */
     void (*project)(enum matrix matrix, const void *weights, const float *x, size_t n, float *y);
     /* Norms and rotates q [n][heads][head_dim] and k, at pos of a sequence of pos + n. */
     void (*prepare)(const void *weights, float *q, float *k, size_t n, size_t pos);

@@ -156,6 +156,11 @@ static const struct {
     {"pair_bias", "prefill 37, causal biases", true, 37 * 38 / 2 * 3 * 40},
     {"pair_block", "whole block 37", false, 37 * 38 / 2 * 2 * 40 + 37 * 2 * 20 * (4 * 20 + 3 * 33)},
     {"pair_block", "whole block decode 37", false, 37 * 2 * 40 + 2 * 20 * (4 * 20 + 3 * 33)},
+    /* 20 rows in the expanded form, 17 on latents */
+    {"pair_latent", "layer 37", false,
+     20 * 21 / 2 * 4 * (12 + 6) + (37 * 38 / 2 - 20 * 21 / 2) * 4 * (20 + 16) +
+         37 * 2 * (2 * 12 * 20 + 20 * 20 + 2 * 14 * 16 + 2 * 6 * 20)},
+    {"pair_latent", "decode 37", false, 37 * 4 * (20 + 16)},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -169,18 +174,19 @@ static size_t case_of(const json_t *row) {
 }
 
 /* A kernel with biases beside the same without: which rows say so, and what each input shows. And a
- * block. */
+ * block, and a layer with mla. */
 Test(bench, compares_with_the_plain, .timeout = 120) {
     json_error_t error;
     size_t i, found[CASES] = {0};
     json_t *row;
     (void)remove(OUT "/pair/bench.json");
-    cr_assert_eq(shell("pair_log",
-                       "env -u MAKEFLAGS make run-bench BENCH_SPECS='tests/bench/pair-plain.lua "
-                       "tests/bench/pair-bias.lua tests/bench/pair-block.lua' "
-                       "SUITE_OUT=out/check/bench-pair BENCH_OUT=" OUT
-                       "/pair BENCH_ARGS='--all --seconds 0'"),
-                 0, "%s", text_of("pair_log"));
+    cr_assert_eq(
+        shell("pair_log",
+              "env -u MAKEFLAGS make run-bench BENCH_SPECS='tests/bench/pair-plain.lua "
+              "tests/bench/pair-bias.lua tests/bench/pair-block.lua tests/bench/pair-latent.lua' "
+              "SUITE_OUT=out/check/bench-pair BENCH_OUT=" OUT
+              "/pair BENCH_ARGS='--all --seconds 0'"),
+        0, "%s", text_of("pair_log"));
     json_t *rows = json_load_file(OUT "/pair/bench.json", 0, &error);
     cr_assert(json_is_array(rows), "%s", error.text);
     json_array_foreach(rows, i, row) {
