@@ -672,8 +672,12 @@ static void prepare(struct subject *own, const struct task *task) {
     const struct kernel *kernel = own->kernel;
     const bool is_long =
         kernel->cache_reset_long && task->pos + task->n > kernel->scaling->original;
-    if ((is_long ? kernel->cache_reset_long : kernel->cache_reset)(own->cache) != OK ||
-        own->kernel->cache_append(own->cache, 0, held, own->k, own->v) != OK)
+    bool filled_up = (is_long ? kernel->cache_reset_long : kernel->cache_reset)(own->cache) == OK;
+    for (size_t at = 0; at < held && filled_up; at += kernel->chunk) /* a ring takes no more */
+        filled_up = kernel->cache_append(own->cache, at, smaller(held - at, kernel->chunk),
+                                         own->k + at * k_width(kernel),
+                                         own->v + at * v_width(kernel)) == OK;
+    if (!filled_up)
         fail(own->kernel->name, "the cache cannot be filled");
 }
 
