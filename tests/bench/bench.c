@@ -124,6 +124,11 @@ static double projection_flops(const struct kernel *kernel, size_t n) {
     return 2.0 * (double)n * (double)kernel->d_model * (double)widths;
 }
 
+static double feed_forward_flops(const struct kernel *kernel, size_t n) {
+    const size_t matrices = kernel->block->gated ? 3 : 2;
+    return 2.0 * (double)n * (double)kernel->d_model * (double)(matrices * kernel->block->ffn);
+}
+
 static void add_task(const struct kernel *kernel, struct task *list, size_t *count, enum kind kind,
                      size_t n, size_t pos, const struct input *input) {
     static const double most_flops = 8e10, most_bytes = 0x1p31;
@@ -146,8 +151,18 @@ static void add_task(const struct kernel *kernel, struct task *list, size_t *cou
     case LAYER:
         task.cached = kernel->causal && !kernel->exact;
         task.flops = attention_flops(kernel, n, pos, NULL) + projection_flops(kernel, n);
-        task.bytes = kv_bytes + 4.0 * (double)(kernel->parameters + n * kernel->d_model);
+        task.bytes =
+            kv_bytes + 4.0 * (double)(n * kernel->d_model) +
+            (kernel->block ? (double)kernel->weights_bytes : 4.0 * (double)kernel->parameters);
         snprintf(task.name, sizeof task.name, pos ? "layer decode %zu" : "layer %zu", pos + n);
+        break;
+    case WHOLE_BLOCK:
+        task.cached = kernel->causal && !kernel->exact;
+        task.flops = attention_flops(kernel, n, pos, NULL) + projection_flops(kernel, n) +
+                     feed_forward_flops(kernel, n);
+        task.bytes = kv_bytes + 4.0 * (double)(kernel->parameters + n * kernel->d_model);
+        snprintf(task.name, sizeof task.name, pos ? "whole block decode %zu" : "whole block %zu",
+                 pos + n);
         break;
     }
     const bool wanted = !options.only || strstr(task.name, options.only);
@@ -180,6 +195,13 @@ static size_t list_tasks(const struct kernel *kernel, struct task list[TASKS]) {
             add_task(kernel, list, &count, kind, 1, contexts[i] - 1, NULL);
     if (decodes && capacity > 1)
         add_task(kernel, list, &count, kind, 1, capacity - 1, NULL);
+    if (kernel->block && !kernel->source_width) {
+        if (!kernel->exact && capacity > 480) /* as many rows as go together */
+            add_task(kernel, list, &count, WHOLE_BLOCK, 480, 0, NULL);
+        add_task(kernel, list, &count, WHOLE_BLOCK, capacity, 0, NULL);
+        if (decodes && capacity > 1)
+            add_task(kernel, list, &count, WHOLE_BLOCK, 1, capacity - 1, NULL);
+    }
     return count;
 }
 
@@ -265,6 +287,10 @@ static void run_ours(struct contender *self) {
     const struct pool *pool = self->threads > 1 ? &self->pool : NULL;
     if (task->kind == PROJECTION)
         own->parts->project(WQ, own->weights, own->x, task->n, own->out);
+    else if (task->kind == WHOLE_BLOCK)
+        expect(self,
+               kernel->block_call(own->block_weights, task->cached ? own->cache : NULL, task->pos,
+                                  task->n, own->x, &own->extras, own->out, own->scratch, pool));
     else if (task->kind == LAYER)
         expect(self, kernel->layer(own->weights, task->cached ? own->cache : NULL, task->pos,
                                    task->n, own->x, &own->extras, own->out, own->scratch, pool));
@@ -316,11 +342,13 @@ static size_t each_span(const struct contender *self,
     const size_t least = 2048;
     size_t sum = 0;
     if (self->task->kind != ATTENTION) {
-        const size_t all = self->task->kind == LAYER ? kernel->weights_bytes
-                                                     : q_width(kernel) * kernel->d_model * 4;
+        const bool block = self->task->kind == WHOLE_BLOCK;
+        const size_t all = block                       ? kernel->block->weights_bytes
+                           : self->task->kind == LAYER ? kernel->weights_bytes
+                                                       : q_width(kernel) * kernel->d_model * 4;
         const size_t bytes = all / least * least;
         if (use)
-            use(self, own->weights, bytes);
+            use(self, block ? own->block_weights : own->weights, bytes);
         sum += bytes;
     }
     if (self->task->kind != PROJECTION) {
@@ -460,6 +488,13 @@ static void check_projection(const struct subject *own, const struct task *task,
 
 /* ---- verifying ---- */
 
+/* The numbers of whole blocks are the suite's to check: here they must be some. */
+static void check_finite(const struct subject *own, const struct task *task) {
+    for (size_t i = 0; i < output_size(own->kernel, task); i++)
+        if (!isfinite(own->out[i]))
+            refuse(own, task, own->isas[0], "it gives a number that is none");
+}
+
 /* Every one of ours must give the same bits, and samples of them what plain loops give. */
 static void verify(struct subject *own, const struct task *task, struct contender *ours,
                    size_t count) {
@@ -480,7 +515,9 @@ static void verify(struct subject *own, const struct task *task, struct contende
     }
     const struct weights *w = &own->source;
     const float *x = own->x, *v = own->v + task->pos * v_width(kernel);
-    if (task->kind != PROJECTION)
+    if (task->kind == WHOLE_BLOCK)
+        check_finite(own, task);
+    else if (task->kind != PROJECTION)
         check_attention(own, task, task->kind == LAYER ? own->mixed : own->out);
     if (task->kind == PROJECTION)
         check_projection(own, task, w->wq, w->bq, x, kernel->d_model, q_width(kernel), own->out);
@@ -595,7 +632,8 @@ static void prepare(struct subject *own, const struct task *task) {
     give_input(own, task);
     if (!task->cached)
         return;
-    const size_t held = task->kind == LAYER ? task->pos : task->pos + task->n;
+    const bool appends = task->kind == LAYER || task->kind == WHOLE_BLOCK;
+    const size_t held = appends ? task->pos : task->pos + task->n;
     const struct kernel *kernel = own->kernel;
     const bool is_long =
         kernel->cache_reset_long && task->pos + task->n > kernel->scaling->original;
@@ -648,7 +686,7 @@ static void run_task(struct subject *own, const struct task *task) {
     verify(own, task, field->all, field->ours);
     enter_plain(field, own, task, &plain);
     enter_limits(field, own, task);
-    if (enter_peers)
+    if (enter_peers && task->kind != WHOLE_BLOCK)
         enter_peers(field, own, task);
     time_all(field->all, field->count);
     const size_t first = row_count;
@@ -780,6 +818,35 @@ static struct weights make_weights(const struct kernel *kernel) {
     return made;
 }
 
+/* What a block has besides; the same numbers stand for all vectors. */
+static void make_block(struct subject *own) {
+    const struct kernel *kernel = own->kernel;
+    const size_t inputs = kernel->d_model, ffn = kernel->block->ffn;
+    const float in = sqrtf(3.0F / (float)inputs), out = sqrtf(3.0F / (float)ffn);
+    float *const vector = filled(larger(inputs, ffn), 1);
+    const struct block_weights source = {.attention_norm = vector,
+                                         .attention_norm_bias = vector,
+                                         .attention_post_norm = vector,
+                                         .attention_post_norm_bias = vector,
+                                         .ffn_norm = vector,
+                                         .ffn_norm_bias = vector,
+                                         .ffn_post_norm = vector,
+                                         .ffn_post_norm_bias = vector,
+                                         .w_gate = filled(ffn * inputs, in),
+                                         .w_up = filled(ffn * inputs, in),
+                                         .w_down = filled(inputs * ffn, out),
+                                         .b_gate = vector,
+                                         .b_up = vector,
+                                         .b_down = vector};
+    own->block_weights = room(kernel->block->weights_bytes);
+    if (kernel->pack_block_weights(&own->source, &source, own->block_weights) != OK)
+        fail(kernel->name, "its block's weights cannot be packed");
+    free((void *)source.w_gate);
+    free((void *)source.w_up);
+    free((void *)source.w_down);
+    free(vector);
+}
+
 static void free_weights(const struct weights *weights) {
     const float *all[] = {weights->wq,     weights->wk,          weights->wv,
                           weights->wo,     weights->bq,          weights->bk,
@@ -820,6 +887,8 @@ static void run_subject(const struct parts *parts) {
         own.weights = room(kernel->weights_bytes);
         if (kernel->pack_weights(&own.source, own.weights) != OK)
             fail(kernel->name, "its weights cannot be packed");
+        if (kernel->block)
+            make_block(&own);
     }
     if (!options.json)
         print_subject(&own);
@@ -828,8 +897,8 @@ static void run_subject(const struct parts *parts) {
     if (block)
         run_blocks(&own);
     free_weights(&own.source);
-    void *all[] = {own.q,   own.k,        own.v,     own.x,       own.mixed,
-                   own.out, own.expected, own.cache, own.scratch, own.weights};
+    void *all[] = {own.q,        own.k,     own.v,       own.x,       own.mixed,        own.out,
+                   own.expected, own.cache, own.scratch, own.weights, own.block_weights};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
 }

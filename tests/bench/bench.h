@@ -33,7 +33,7 @@ struct subject {
     float *q, *k, *v, *mixed, *x, *out, *expected;
     struct extras extras; /* of the task's calls */
     void *given;          /* their mask or biases, to be freed */
-    void *cache, *weights, *scratch;
+    void *cache, *weights, *block_weights, *scratch;
     struct weights source;
 };
 
@@ -51,7 +51,7 @@ static inline size_t o_width(const struct kernel *kernel) {
 }
 
 /* What is timed. */
-enum kind { ATTENTION, PROJECTION, LAYER };
+enum kind { ATTENTION, PROJECTION, LAYER, WHOLE_BLOCK };
 
 struct task {
     enum kind kind;
