@@ -84,6 +84,8 @@ EACH(target, values, bad_numbers, NULL) {
             {'v', 0, kernel->kv_heads - 1, kernel->v_head_dim - 1}};
         for (size_t i = 0; i < sizeof spots / sizeof *spots; i++)
             for (size_t j = 0; j < sizeof bad / sizeof *bad; j++) {
+                if (s && (i + j) % 3)
+                    continue; /* among many keys, each spot gets one of them */
                 if (!spend(&budget, 3 * work) && s)
                     return;
                 if (kernel->mla && spots[i].tensor == 'v')

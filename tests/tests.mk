@@ -93,7 +93,7 @@ $(SUITE_OUT)/registry.o: $(SUITE_OUT)/registry.c tests/kernel.h
 # and FOREIGN_OUT, another compiler with a directory of its own; SUITE_ARGS.
 FOREIGN_OUT ?= $(SUITE_OUT)/foreign
 FOREIGN_ISAS ?= $(foreach row,$(FOREIGN_TABLE),$(word 1,$(subst |, ,$(row))))
-FOREIGN_CFLAGS := -std=c11 -D_DEFAULT_SOURCE -O2 -Wall -Wextra -Wpedantic -Werror -Itests
+FOREIGN_CFLAGS = -std=c11 -D_DEFAULT_SOURCE $(or $(KERNEL_LEVEL),-O1) -Wall -Wextra -Wpedantic -Werror -Itests
 foreign_ids := $(foreach spec,$(FOREIGN_SPECS),$(call spec_id,$(spec)))
 # Unless the specs are given, sets whose siblings take them all, or that this machine runs too, take two.
 foreign_brief := $(if $(filter file,$(origin FOREIGN_SPECS)),sse4.2 avx2 sve128 sve512 rvv128 rvv512)

@@ -59,7 +59,7 @@ const struct run *run_attnc(void (*setup)(void), const char *const *arguments) {
             _exit(126);
         if (setup != NULL)
             setup();
-        alarm(10); /* outlives exec: what hangs dies of SIGALRM */
+        alarm(60); /* outlives exec: what hangs dies of SIGALRM */
         execv(program, argv);
         _exit(127);
     }
