@@ -252,11 +252,13 @@ static int close_to(const float *got, const estimate *want, size_t count)
 
 /* ---- the reference ---- */
 
-/* e^x for x in [-700, 700]: halve the argument until the series is short, then square. */
+/* e^x for x up to 700: halve the argument until the series is short, then square. */
 static double exponential(double x)
 {
     double term = 1.0, sum = 0.0;
     int n;
+    if (x < 0.0) /* small results keep their digits */
+        return x < -700.0 ? 0.0 : 1.0 / exponential(-x);
     x /= 1024.0;
     for (n = 1; n <= 10; n++) {
         term *= x / n;
@@ -519,6 +521,9 @@ $ end
             sum += weight * channel.value;
             variance += sum * sum + pull * pull * variances[j] + weight * weight * channel.variance +
                         apart * weight * weight * channel.value * channel.value;
+            variance += 5.5e-76; /* (2^-149 / u)^2: products below the normal range */
+            if (weights[j] < ${float(2.0 * (plan.biased(shape) and 2.0 ^ -96 or 2.0 ^ -126))}) /* half of it is 0 to exp2: off by the whole weight */
+                variance += 281474976710656.0 * weight * weight * channel.value * channel.value;
         }
         out[d].variance = variance;
     }

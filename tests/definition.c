@@ -127,9 +127,12 @@ static void attend_row(const struct kernel *kernel, const struct extras *extras,
                 s[j] = multiply_add(fused, extras->relative_bias[bucket * kernel->heads + head],
                                     (float)LOG2_E, s[j]);
             }
-            if (view->bias)
-                s[j] = multiply_add(fused, view->bias[head * view->bias_head_stride + block + j],
-                                    (float)LOG2_E, s[j]);
+            if (view->bias) {
+                const float bias = view->bias[head * view->bias_head_stride + block + j];
+                s[j] = multiply_add(fused, bias, (float)LOG2_E, s[j]);
+                if (bias < -0x1p126F && s[j] < -FLT_MAX)
+                    s[j] = -FLT_MAX;
+            }
             if (s[j] > most)
                 most = s[j];
         }

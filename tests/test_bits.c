@@ -1,5 +1,7 @@
 /* The same bits on every instruction set, however the work is cut: all ways against the definition,
  * or, for a layer with rope, against the first instruction set that has its bits. */
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "pool.h"
@@ -37,6 +39,46 @@ EACH(target, bits, attention, NULL) {
             any = true;
         }
     }
+}
+
+static bool has_biases(const struct kernel *kernel) { return kernel->mask_bias; }
+
+/* Biases of the least float, which models hide keys by: where a row has no others it sees those
+ * keys alike, and nothing becomes NaN. */
+EACH(target, bits, least_biases, has_biases) {
+    const struct kernel *kernel = selected(target);
+    const size_t n = longest(kernel) < 530 ? longest(kernel) : 530, rows = n < 12 ? n : 12;
+    const struct problem problem = attention_problem(kernel, n, rows, EVEN);
+    const size_t size = attention_size(&problem, rows), width = kernel->v_head_dim;
+    float *bias = (float *)problem.extras.bias, *out = make(size, sizeof *out);
+    float *want = make(size, sizeof *want);
+    for (size_t i = 0; i < (kernel->mask_heads ? kernel->heads : 1) * rows * n; i++) {
+        const size_t kind = i / n % rows % 4; /* all; what is not hidden; some; as they are */
+        if (kind == 0 || (kind == 1 && bias[i] > -INFINITY) || (kind == 2 && i % 3 == 0))
+            bias[i] = -FLT_MAX;
+    }
+    attention_bits(&problem, want);
+    for (size_t row = 0; row < rows && !kernel->sinks; row += 4)
+        for (size_t head = 0; head < kernel->heads; head++) {
+            const struct view view = view_of(&problem, row, n);
+            const size_t kv_head = head * kernel->kv_heads / kernel->heads;
+            double sum = 0;
+            size_t seen = 0;
+            for (size_t j = 0; j < n; j++)
+                if (view_sees(&view, head, j)) {
+                    sum += problem.v[(j * kernel->kv_heads + kv_head) * width];
+                    seen++;
+                }
+            const double mean = seen ? sum / (double)seen : 0;
+            const float first = want[(row * kernel->heads + head) * width];
+            cr_assert(fabs(first - mean) < 1e-5, "%s: row %zu: %g, not the mean %g", label(kernel),
+                      row, (double)first, mean);
+        }
+    for (const struct way *way = ways; way < ways + way_count; way++)
+        if (attention_fits(&problem, way)) {
+            attend(&problem, way, out);
+            expect_same(kernel, way->name, n, out, want, size);
+        }
 }
 
 /* The bits of a layer's checked rows that every way with such chunks must give. */

@@ -45,7 +45,8 @@ $ if shape.mask and shape.mask.type == "bool" then
  *             NULL hides none
 $ elseif shape.mask then
  *   bias      plus bias[${shape.mask.heads and "h * bias_head_stride + " or ""}i * bias_stride + j], key j and query i of a call${shape.mask.heads and ", head h" or ""};
- *             -infinity hides the key, whatever else is visible; NULL adds none
+ *             -infinity hides the key, whatever else is visible; a row all of whose keys have the least float
+ *             sees them alike; above 2.3e38 a bias makes NaN; NULL adds none
 $ end
 $ if shape.relative_bias then
 $   local it = shape.relative_bias

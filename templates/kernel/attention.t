@@ -42,23 +42,33 @@ static ${ID}_CODE void ${id}_find_biases(const ${id}_place *place, size_t rows)
 $     end
 $     if biased then
 
-/* Which of 32 biases are not -infinity: a bit each */
-static inline ${ID}_CODE uint32_t ${id}_not_hidden(const float *bias)
+/* Which of 32 biases are not -infinity: a bit each. Sets *low if some are finite, but below -2^126. */
+static inline ${ID}_CODE uint32_t ${id}_not_hidden(const float *bias, uint32_t *low)
 {
     uint32_t bits = 0;
     for (int i = 0; i < 32; i++) {
         uint32_t number;
         memcpy(&number, bias + i, sizeof number);
         bits |= (uint32_t)(number != 0xff800000u) << i;
+        *low |= (uint32_t)(number - 0xfe800001u < 0x00ffffffu);
     }
     return bits;
 }
 
-/* Whether all biases of the keys begin .. end - 1 are finite, for all of some rows: products with 0 show it. */
-static ${ID}_CODE int ${id}_all_finite(const float *const *bias, int rows, int begin, int end)
+/* Scores of a row whose biases are below -2^126 are not below the least float: with the least ones, which
+ * mean to hide keys, a row sees all of them alike, where nothing else is left. */
+static ${ID}_CODE void ${id}_hold_up(float *s, const float *bias, int begin, int end)
+{
+    for (int j = begin; j < end; j++)
+        if (bias[j] < ${float(-2.0 ^ 126)} && s[j] < -3.40282347e+38f)
+            s[j] = -3.40282347e+38f;
+}
+
+/* Whether all biases of the keys begin .. end - 1 are within 2^126, for all of some rows: products with 4 show it. */
+static ${ID}_CODE int ${id}_all_moderate(const float *const *bias, int rows, int begin, int end)
 {
 $       local together = math.max(4, sums) -- vectors in flight
-    const ${vec} none = ${zero()};
+    const ${vec} four = ${set1("4.0f")};
     ${vec} ${each(together, function(i) return ("sum%d = %s"):format(i, zero()) end)};
     float rest = 0.0f, sum[16];
     for (int r = 0; r < rows; r++) {
@@ -66,11 +76,11 @@ $       local together = math.max(4, sums) -- vectors in flight
         int j = begin;
         for (; j + ${together * W} <= end; j += ${together * W}) {
 $       for i = 0, together - 1 do
-            sum${i} = ${fma(load(at("row + j", i * W)), "none", "sum" .. i)};
+            sum${i} = ${fma(load(at("row + j", i * W)), "four", "sum" .. i)};
 $       end
         }
         for (; j < end; j++)
-            rest += row[j] * 0.0f;
+            rest += row[j] * 4.0f;
     }
 $       for i = sums, together - 1 do
     sum${i % sums} = ${add("sum" .. i % sums, "sum" .. i)};
@@ -78,7 +88,8 @@ $       end
 $       for i = 0, sums - 1 do
     ${store(at("sum", i * W), "sum" .. i)};
 $       end
-    return ${fold("sum")} + rest == 0.0f;
+    rest += ${fold("sum")};
+    return rest - rest == 0.0f;
 }
 $     else
 
@@ -127,24 +138,24 @@ static ${ID}_CODE void ${id}_hide(const ${id}_place *place, size_t r, int begin,
     const ${biased and "float" or "unsigned char"} *const row = ${biased and "place->bias[r]" or id .. "_mask(place, r)"};
     uint32_t *const seen = place->seen + r * ${WORDS};
     const int words = end / 32;
-    uint32_t hidden = 0;
+    uint32_t hidden = 0${biased and ", low = 0" or ""};
     for (int w = begin / 32; w < words; w++) {
 $     if not biased then
         if (${id}_all_ones(row + w * 32))
             continue;
 $     end
-        const uint32_t bits = ${id}_not_hidden(row + w * 32);
+        const uint32_t bits = ${id}_not_hidden(row + w * 32${biased and ", &low" or ""});
         hidden |= seen[w] & ~bits;
         seen[w] &= bits;
     }
     if (end % 32 != 0) {
         ${biased and "float" or "unsigned char"} rest[32] = {0};
         memcpy(rest, row + words * 32, (size_t)(end % 32) * sizeof *rest);
-        const uint32_t bits = ${id}_not_hidden(rest);
+        const uint32_t bits = ${id}_not_hidden(rest${biased and ", &low" or ""});
         hidden |= seen[words] & ~bits;
         seen[words] &= bits;
     }
-    place->hides[r] |= hidden != 0;
+    place->hides[r] |= ${biased and "low << 1 | (hidden != 0)" or "hidden != 0"};
 }
 $     if biased then
 
@@ -153,11 +164,11 @@ static ${ID}_CODE void ${id}_hide_from(const ${id}_place *place, size_t r, int r
 {
     const float *const *const bias = (const float *const *)place->bias + r;
     /* most often all rows see these keys, and nothing hides any */
-    if (limit[0] >= end && ${id}_all_finite(bias, rows, begin, end))
+    if (limit[0] >= end && ${id}_all_moderate(bias, rows, begin, end))
         return;
     for (int i = 0; i < rows; i++) {
         const int stop = limit[i] < end ? limit[i] : end;
-        if (stop > begin && !${id}_all_finite(bias + i, 1, begin, stop))
+        if (stop > begin && !${id}_all_moderate(bias + i, 1, begin, stop))
             ${id}_hide(place, r + (size_t)i, begin, stop);
     }
 }
@@ -357,6 +368,10 @@ $   if masked then
 $     if biased and changes then
         if (place->bias != NULL)
             ${id}_add_biases(s, 1, limit + r, (const float *const *)place->bias + r, ${windowed and "from[r] / 16 * 16" or "0"}, ${BLOCK});
+$     end
+$     if biased then
+        if (place->hides[r] > 1)
+            ${id}_hold_up(s, place->bias[r], ${windowed and "from[r]" or "0"}, limit[r]);
 $     end
         for (int j = ${windowed and "from[r] / 32 * 32" or "0"}; place->hides[r] && j < limit[r]; j += 32) {
             const uint32_t seen = place->seen[r * ${WORDS} + j / 32];
