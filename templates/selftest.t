@@ -522,7 +522,7 @@ $ end
             variance += sum * sum + pull * pull * variances[j] + weight * weight * channel.variance +
                         apart * weight * weight * channel.value * channel.value;
             variance += 5.5e-76; /* (2^-149 / u)^2: products below the normal range */
-            if (weights[j] < ${float(2.0 * (plan.biased(shape) and 2.0 ^ -96 or 2.0 ^ -126))}) /* half of it is 0 to exp2: off by the whole weight */
+            if (weights[j] < ${("%.9g"):format(2.0 * (plan.biased(shape) and 2.0 ^ -96 or 2.0 ^ -126))}) /* half of it is 0 to exp2: off by the whole weight */
                 variance += 281474976710656.0 * weight * weight * channel.value * channel.value;
         }
         out[d].variance = variance;

@@ -1,5 +1,5 @@
--- Biases for all heads and nothing else that changes scores, as models give them that hide keys by the
--- least float.
+-- Biases for all heads and nothing else that changes scores, as models give them that hide keys
+-- by the least float.
 return {
   name = "t_bias_alone",
   heads = 4,
