@@ -384,11 +384,9 @@ local function spec_fields(f, name, options)
             scaling[key] = value
         end
     end
-    local source
-    if f.source_tokens or f.source_seq then
-        source = { max_seq = f.source_tokens or options.seq or f.source_seq,
-            d_model = f.source_width ~= f.d_model and f.source_width or nil }
-    end
+    -- without a length it is a spec that is refused, never one of self attention
+    local source = f.crosses and { max_seq = f.source_tokens or options.seq or f.source_seq,
+        d_model = f.source_width ~= f.d_model and f.source_width or nil } or nil
     return {
         name = name,
         d_model = f.d_model,
@@ -493,11 +491,12 @@ function import.specs(model, options)
         return nil, wrong
     end
     options = { seq = options.seq, command = options.command, isa = #isa == 1 and isa[1] or isa }
-    local count, found, fixed = 0, {}, nil
+    local count, found, free, fixed = 0, {}, false, nil -- fixed: facts with other tokens than --seq
     for _, component in ipairs(model.components) do
         for _, variant in ipairs(component.variants) do
             local f = variant.facts
-            fixed = fixed == nil and f.tokens ~= nil or fixed and f.tokens ~= nil
+            free = free or not f.tokens
+            fixed = fixed or f.tokens ~= options.seq and f or nil
             if options.seq and not f.tokens and f.table_seq and options.seq > f.table_seq then
                 return nil, ("--seq %d: more than the %d positions that %s has a table for"):format(
                     options.seq, f.table_seq, model.name)
@@ -513,12 +512,10 @@ function import.specs(model, options)
             uses[#uses + 1] = { component = component, variant = variant }
         end
     end
-    if options.seq and fixed then
-        local tokens = found[1].variant.facts.tokens
-        if options.seq ~= tokens then
-            return nil, ("--seq %d: %s has %d positions, by %s"):format(options.seq, model.name,
-                tokens, found[1].variant.facts.tokens_from)
-        end
+    -- where --seq says nothing of any part
+    if options.seq and fixed and not free then
+        return nil, ("--seq %d: %s has %d positions, by %s"):format(options.seq, model.name,
+            fixed.tokens, fixed.tokens_from)
     end
     model.base = identifier(model.name)
     local specs, names = {}, {}
@@ -546,6 +543,16 @@ end
 
 -- ---- the report ----
 
+-- The length of cross attention's source.
+local function source_text(f, cross)
+    if not cross.max_seq then
+        return "its length is not in the config: "
+            .. (f.source_advice or "give --seq N, or put cross.max_seq into the spec")
+    end
+    return ("up to %d positions%s"):format(cross.max_seq, f.source_tokens and ", " .. f.source_from
+        or not f.source_seq and ", as --seq says; the config does not" or "")
+end
+
 --- What was read, for a reader.
 function import.report(model, specs)
     local lines = { ("%s: model_type %s%s"):format(model.name, model.type,
@@ -567,6 +574,9 @@ function import.report(model, specs)
         add("  %-13s %s", "positions", fields.seq and ("exactly %d"):format(fields.seq)
             or fields.max_seq and ("up to %d"):format(fields.max_seq)
             or "not in the config: give --seq N, or put max_seq into the spec")
+        if fields.cross then
+            add("  %-13s %s", "source", source_text(f, fields.cross))
+        end
         for name, value in sorted_pairs(fields) do
             if not models.shown[name] then
                 local text = spec.literal(value)

@@ -9,11 +9,13 @@
 --   (in words, which part of a layer it is; without_ffn: that of attention alone).
 --   embedding_multiplier: what the first block's x is the embeddings times.
 --   What it may have: rope, alibi, relative_bias, window, window_right, softcap, sinks, qk_norm,
---   clip_qkv, mla, mask, source_width, source_tokens or source_seq (cross attention), max_seq (up
---   to so many positions), table_seq (no more than these have a learned position), tokens (exactly
---   so many, by tokens_from); variants (layers that differ: {layers, label, suffix, facts}, with
---   row_label in its row if that is another, row = false if its row is that of another one);
---   one_row (the window in words where all variants share a row); note.
+--   clip_qkv, mla, mask, crosses (cross attention: its source has source_width channels and
+--   source_tokens positions, by source_from in words, or up to source_seq; source_advice: what to
+--   do where the config has neither), max_seq (up to so many positions), table_seq (no more than
+--   these have a learned position), tokens (exactly so many, by tokens_from); variants (layers that
+--   differ: {layers, label, suffix, facts}, with row_label in its row if that is another,
+--   row = false if its row is that of another one); one_row (the window in words where all
+--   variants share a row); note.
 --   components: attentions of several kinds, each with facts of its own in front of the type's.
 --   parts: nested configs of types of their own. defaults: those of the configuration class.
 -- models.refused[model_type] why it cannot be read
@@ -1237,6 +1239,7 @@ types.wav2vec2, types.hubert = audio, audio
 local self_part = { without_ffn = true,
     layer_part = "self attention alone; the block of cross attention comes after it in each layer" }
 local cross_part = {
+    crosses = true,
     layer_part = "cross attention and feed-forward; the block of self attention comes before it",
     embedding_multiplier = 1.0 }
 
@@ -1297,6 +1300,7 @@ do
     encoder.tokens_from = "max_source_positions"
     self.position = "learned"
     cross.source_tokens, cross.source_seq = frames, nil
+    cross.source_from = "the encoder's frames"
     encoder.note = function(f) return ("%d frames; k_proj has no bias"):format(f.tokens) end
     self.note = "k_proj has no bias"
     cross.note = function(f)
@@ -1465,7 +1469,11 @@ do
         end
     end
     self.variants, cross.variants = those(false), those(true)
+    cross.crosses = true
     -- the image's patches and class tokens, of all tiles
+    cross.source_from = "one image; for more of them multiply cross.max_seq"
+    cross.source_advice = "import the whole model's, which has the image's part, or put "
+        .. "cross.max_seq into the spec"
     cross.source_tokens = function(f)
         local whole = f:reader().parent
         if whole then

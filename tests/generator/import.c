@@ -526,6 +526,30 @@ static const struct run *import_data(const char *model, const char *option, cons
     return run;
 }
 
+/* --seq is for what has no number of its own: it is refused only where every part has one. */
+Test(import, seq_is_for_the_parts_that_are_free, .timeout = 120) {
+    enter();
+    glob_t found;
+    int refusals = 0;
+    find_configs(&found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const struct run *run = attnc("import", found.gl_pathv[i], "-o", "specs", "--seq", "32");
+        if (run->status == 2) {
+            expect_refusal(run, found.gl_pathv[i], "--seq 32|197 positions, by image_size");
+            refusals++;
+            continue;
+        }
+        cr_expect_eq(run->status, 0, "%s: %s", found.gl_pathv[i], run->err);
+        cr_expect_null(strstr(run->out, "cannot write this"), "%s", run->out);
+    }
+    cr_expect_eq(refusals, 2, "%d configs of nothing but images", refusals); /* ViT and DeiT */
+    globfree(&found);
+    expect_words("specs/google_gemma_3_4b_it_vision.lua", "  seq = 4096,");
+    expect_words("specs/google_gemma_3_4b_it_global.lua", "  seq = 32,");
+    expect_words("specs/openai_clip_vit_base_patch32_vision.lua", "  seq = 50,");
+    expect_words("specs/openai_clip_vit_base_patch32_text.lua", "  seq = 32,");
+}
+
 Test(import, specs_hold_what_was_read) {
     enter();
     import_data("gpt2", NULL, NULL);
@@ -656,7 +680,7 @@ static void note_types(json_t *types, const json_t *config) {
 }
 
 /* tests/data/model_types.json: small configs, some cells of the rows that they give, and what the
- * specs hold. */
+ * specs and what import prints hold, with --seq where it is given. */
 Test(import, model_types_are_read_by_their_definitions) {
     enter();
     char path[4200];
@@ -670,8 +694,9 @@ Test(import, model_types_are_read_by_their_definitions) {
         json_t *row, *value;
         cr_assert_eq(json_dump_file(json_object_get(test, "config"), "config.json", 0), 0);
         json_t *rows = read_rows("config.json");
-        cr_expect_eq(json_array_size(rows), json_array_size(want), "%s: %zu rows", what,
-                     json_array_size(rows));
+        if (want != NULL)
+            cr_expect_eq(json_array_size(rows), json_array_size(want), "%s: %zu rows", what,
+                         json_array_size(rows));
         json_array_foreach(want, number, row) {
             const json_t *got = json_array_get(rows, number);
             json_object_foreach(row, column, value) {
@@ -682,9 +707,15 @@ Test(import, model_types_are_read_by_their_definitions) {
             }
         }
         json_decref(rows);
-        const struct run *run = attnc("import", "config.json", "-o", "specs");
+        const char *seq = json_string_value(json_object_get(test, "seq"));
+        const struct run *run =
+            attnc("import", "config.json", "-o", "specs", seq != NULL ? "--seq" : NULL, seq);
         cr_expect_eq(run->status, 0, "%s: %s", what, run->err);
         cr_expect_geq(count_files("specs"), 1, "%s", what);
+        if ((value = json_object_get(test, "report")) != NULL) {
+            write_text("report", run->out);
+            expect_words("report", json_string_value(value));
+        }
         json_object_foreach(json_object_get(test, "specs"), column, value) {
             snprintf(path, sizeof path, "specs/%s.lua", column);
             expect_words(path, json_string_value(value));
