@@ -278,6 +278,22 @@ local fixed_eps = { norm_eps = 1e-5 } -- PyTorch's own
 local experts = { without_ffn = true,
     layer_part = "attention alone; a norm and a mixture of experts come after it in each layer" }
 
+-- The rule of variants: sparse(f) -> function(i), whether layer i has experts; others are dense.
+local function dense_and_experts(sparse, dense_facts, expert_facts)
+    return function(f)
+        local is_sparse, found = sparse(f), { dense = {}, experts = {} }
+        for i = 0, f.layers - 1 do
+            table.insert(found[is_sparse(i) and "experts" or "dense"], i)
+        end
+        local own, variants = { dense = dense_facts or {}, experts = expert_facts or experts }, {}
+        for i, name in ipairs { "dense", "experts" } do
+            variants[i] = { layers = found[name], suffix = name, facts = own[name],
+                label = ("%s layers (%s)"):format(name, facts.layer_list(found[name])) }
+        end
+        return variants
+    end
+end
+
 -- Types whose classes take no null for these.
 local fixed_head_dim = { head_dim = size "head_dim" }
 local fixed_kv_heads = { kv_heads = size "num_key_value_heads" }
@@ -341,15 +357,35 @@ types.qwen2 = with(modern, qwen_windows, sized(4096, 32, 32, 22016, 32768, { kv_
 })
 -- Which layers of the mixtures would slide differs among versions.
 local no_windows = {
-    variants = false,
     window = facts.only(flag("use_sliding_window", false), false,
         "sliding layers are not read for this model type; it takes false"),
 }
-types.qwen2_moe = with(types.qwen2, no_windows, experts,
-    sized(2048, 16, 24, 1408, 32768, { kv_heads = 16 }), {
+-- Experts in each decoder_sparse_step-th layer, but none in mlp_only_layers.
+local function experts_of_qwen(count, dense_width, note)
+    return dense_and_experts(function(f)
+        local any = f:read(facts.count("num_experts num_local_experts", count)) > 0
+        local each = f:read(size("decoder_sparse_step", 1))
+        local dense = {}
+        for _, i in ipairs(f:read(list("mlp_only_layers", NONE, NONE)) or {}) do
+            if math.type(i) ~= "integer" or i < 0 then
+                f:refuse("mlp_only_layers", "it takes numbers of layers, from 0")
+            end
+            dense[i] = true
+        end
+        return function(i) return any and not dense[i] and (i + 1) % each == 0 end
+    end, {
+        ffn_width = function(f) return f:read(must("intermediate_size", dense_width)) end,
+    }, with(experts, {
+        ffn_width = must "moe_intermediate_size",
+        note = "ffn width is per expert" .. note,
+    }))
+end
+
+types.qwen2_moe = with(types.qwen2, no_windows, sized(2048, 16, 24, 1408, 32768,
+    { kv_heads = 16 }), {
+    variants = experts_of_qwen(60, 5632, ""),
     qkv_bias = flag("qkv_bias", true),
-    ffn_width = must "moe_intermediate_size",
-    note = "ffn width is per expert",
+    note = "",
 })
 local rms_per_head = qk_norm("rmsnorm", "head", "rms_norm_eps", 1e-6)
 types.qwen3 = with(modern, qwen_windows, any_bias, fixed_head_dim,
@@ -357,11 +393,10 @@ types.qwen3 = with(modern, qwen_windows, any_bias, fixed_head_dim,
         qk_norm = rms_per_head,
         note = "qk-norm implied by model_type",
     })
-types.qwen3_moe = with(types.qwen3, no_windows, experts, sized(2048, 32, 24, 768, 32768,
+types.qwen3_moe = with(types.qwen3, no_windows, sized(2048, 32, 24, 768, 32768,
     { kv_heads = 4, head_dim = NONE }), {
+    variants = experts_of_qwen(128, 6144, "; qk-norm implied by model_type"),
     head_dim = modern.head_dim,
-    ffn_width = must "moe_intermediate_size",
-    note = "ffn width is per expert; qk-norm implied by model_type",
 })
 
 -- Embeddings times sqrt(d_model).
@@ -618,25 +653,14 @@ types.gpt_oss = with(modern, experts, sized(2880, 64, 36, 2880, 131072,
 
 -- ---- latent attention ----
 
--- Experts from layer first_k_dense_replace on, in each moe_layer_freq-th; the others are dense.
-local function dense_and_experts(dense, routed)
-    return function(f)
+-- Experts from layer first_k_dense_replace on, in each moe_layer_freq-th.
+local function experts_of_deepseek(dense, routed)
+    return dense_and_experts(function(f)
         local first = f:read(facts.count("first_k_dense_replace", dense))
         local each = f:read(size("moe_layer_freq", 1))
         local any = f:read(size("n_routed_experts", routed, NONE)) ~= nil
-        local found = { dense = {}, experts = {} }
-        for i = 0, f.layers - 1 do
-            local name = any and i >= first and i % each == 0 and "experts" or "dense"
-            table.insert(found[name], i)
-        end
-        local variants = {}
-        for i, name in ipairs { "dense", "experts" } do
-            variants[i] = { layers = found[name], suffix = name,
-                label = ("%s layers (%s)"):format(name, facts.layer_list(found[name])),
-                facts = name == "experts" and experts or {} }
-        end
-        return variants
-    end
+        return function(i) return any and i >= first and i % each == 0 end
+    end)
 end
 
 local mla = with(modern, {
@@ -694,10 +718,10 @@ local mla = with(modern, {
     end,
 })
 types.deepseek_v2 = with(mla, any_ffn_bias, sized(4096, 32, 32, 11008, 2048), {
-    variants = dense_and_experts(0, 64),
+    variants = experts_of_deepseek(0, 64),
 })
 types.deepseek_v3 = with(mla, sized(7168, 128, 61, 18432, 4096, { kv_heads = 128 }), {
-    variants = dense_and_experts(3, 256),
+    variants = experts_of_deepseek(3, 256),
     rope_layout = function(f)
         return f:read(flag("rope_interleave", true)) and "interleaved" or "half"
     end,
@@ -797,8 +821,9 @@ types.gpt_neo = with(attention, unscaled, layernorm_of_gpt2, sized(2048, 16, 24,
             end
         end
         if #kinds ~= f.layers then
-            f:refuse("attention_types num_layers num_hidden_layers",
-                ("attention_types makes %d layers; there are %d"):format(#kinds, f.layers))
+            f:refuse("attention_types", ("%s %d layers, %s says %d"):format(f:reader():value(
+                "attention_types") == nil and "the class's own makes" or "it makes", #kinds,
+                f:key_of("layers"):match("%S+"), f.layers))
         end
         local variants = {}
         for _, name in ipairs { "global", "local" } do

@@ -258,6 +258,12 @@ Test(import, writes_blocks) {
 
 /* ---- what must be refused ---- */
 
+#define GPT_NEO                                                                                    \
+    "{\"model_type\": \"gpt_neo\", \"hidden_size\": 64, \"num_heads\": 4, \"num_layers\": 12"
+#define QWEN3_MOE                                                                                  \
+    "{\"model_type\": \"qwen3_moe\", \"hidden_size\": 64, \"num_attention_heads\": 4, "            \
+    "\"num_hidden_layers\": 2, \"moe_intermediate_size\": 32"
+
 /* A key of a good config gets another value, or none ("absent"); words of the message. Nested keys
  * have dots between. */
 static const struct {
@@ -401,7 +407,7 @@ Test(import, what_contradicts_or_misses_is_refused) {
     }
 }
 
-Test(import, files_that_are_no_configs_are_refused) {
+Test(import, files_that_are_no_good_configs_are_refused) {
     enter();
     static const struct {
         const char *text, *words;
@@ -414,6 +420,15 @@ Test(import, files_that_are_no_configs_are_refused) {
         {"3", "line 1"},
         {"{}", "'model_type' is missing"},
         {"{\"model_type\": \"gpt2\", \"n_embd\": 99999999999999999999}", "line 1"},
+        {GPT_NEO ", \"attention_types\": []}",
+         "'attention_types' = []: it makes 0 layers, num_layers says 12"},
+        {GPT_NEO ", \"attention_types\": [[[\"global\"], 6]]}",
+         "'attention_types' = [[[\"global\"], 6]]: it makes 6 layers, num_layers says 12"},
+        {GPT_NEO "}", "'attention_types' is missing: the class's own makes 24 layers, num_layers"},
+        {QWEN3_MOE ", \"num_experts\": -1}", "'num_experts' = -1: it takes a whole number from 0"},
+        {QWEN3_MOE ", \"decoder_sparse_step\": 0}", "'decoder_sparse_step' = 0: it takes a whole"},
+        {QWEN3_MOE ", \"mlp_only_layers\": [\"0\"]}", "'mlp_only_layers' = |numbers of layers"},
+        {QWEN3_MOE ", \"mlp_only_layers\": [0]}", "'intermediate_size' is missing"},
     };
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         char words[128];
