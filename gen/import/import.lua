@@ -309,16 +309,17 @@ end
 
 -- ---- specs ----
 
--- A prefix of C names from any text.
-local function identifier(text, suffix)
+-- A prefix of C names from any text, cut so that every suffix of up to `room` letters fits.
+local function identifier(text, suffix, room)
     local name = text:lower():gsub("[^a-z0-9]+", "_"):gsub("^_+", "")
     if not name:find("^[a-z]") then
         name = "m_" .. name
     end
     suffix = suffix and "_" .. suffix or ""
-    name = name:sub(1, 40 - #suffix):gsub("_+$", "")
+    local longest = 40 - (room and room > 0 and room + 1 or 0)
+    name = name:sub(1, longest):gsub("_+$", "")
     if not spec.good_name(name .. suffix) then
-        name = name:sub(1, 40 - #suffix - 2):gsub("_+$", "") .. "_m"
+        name = name:sub(1, longest - 2):gsub("_+$", "") .. "_m"
     end
     return name .. suffix
 end
@@ -384,11 +385,9 @@ local function spec_fields(f, name, options)
             scaling[key] = value
         end
     end
-    local source
-    if f.source_tokens or f.source_seq then
-        source = { max_seq = f.source_tokens or options.seq or f.source_seq,
-            d_model = f.source_width ~= f.d_model and f.source_width or nil }
-    end
+    -- without a length it is a spec that is refused, never one of self attention
+    local source = f.crosses and { max_seq = f.source_tokens or options.seq or f.source_seq,
+        d_model = f.source_width ~= f.d_model and f.source_width or nil } or nil
     return {
         name = name,
         d_model = f.d_model,
@@ -439,20 +438,48 @@ local function all_or_some(use)
         or ("layer%s %s of %d"):format(#layers > 1 and "s" or "", layer_list(layers), count)
 end
 
--- What fields can't say of a block: array of {what, in words}.
-local function words_of_block(f)
-    local words = {}
-    if f.layer_part and not f.no_block then
-        words[1] = { "block", f.layer_part }
+-- The length of cross attention's source.
+local function source_text(f, cross)
+    if not cross.max_seq then
+        return "its length is not in the config: "
+            .. (f.source_advice or "give --seq N, or put cross.max_seq into the spec")
+    end
+    return ("up to %d positions%s"):format(cross.max_seq, f.source_tokens and ", " .. f.source_from
+        or not f.source_seq and ", as --seq says; the config does not" or "")
+end
+
+-- What fields can't say, and whoever loads weights and calls the kernel has to know: array of
+-- {what, in words}.
+local function words(f, fields)
+    local found = {}
+    local function add(what, format, ...)
+        found[#found + 1] = { what, format:format(...) }
+    end
+    if fields.cross then
+        add("source", "%s", source_text(f, fields.cross))
+    end
+    if f.no_block then
+        add("block", "no spec of it: %s (norm %s, feed-forward %s, %d wide)", f.no_block, f.norm,
+            f.ffn_act, f.ffn_width)
+    elseif f.layer_part then
+        add("block", "%s", f.layer_part)
+    end
+    if not f.no_block and f.norm_weight == false then
+        add("norms", "the block's have no weights: give ones")
+    end
+    if f.qkv_bias ~= true and f.qkv_bias ~= false then
+        add("biases", "of %s; the others are zeros", f.qkv_bias)
+    end
+    if f.mask then
+        add("mask", "%s", f.mask_text)
     end
     if f.layer_scale then
-        words[#words + 1] = { "layer scale", f.layer_scale }
+        add("layer scale", "%s", f.layer_scale)
     end
     if f.embedding_multiplier ~= 1 then
-        words[#words + 1] = { "embeddings", ("times %s before the first block"):format(
-            facts.plain(f.embedding_multiplier)) }
+        add("embeddings", "times %s before the first block", facts.plain(f.embedding_multiplier))
     end
-    return words
+    return found
 end
 
 local function spec_text(model, uses, fields, options)
@@ -463,20 +490,8 @@ local function spec_text(model, uses, fields, options)
         comment(lines, "%s (%s), %s: %s", model.name, model.type,
             use.variant.label or use.component.label, all_or_some(use))
     end
-    if f.no_block then
-        comment(lines, "no block: %s (norm %s, feed-forward %s, %d wide)", f.no_block, f.norm,
-            f.ffn_act, f.ffn_width)
-    elseif f.norm_weight == false then
-        comment(lines, "the block's norms have no weights: give ones")
-    end
-    for _, each in ipairs(words_of_block(f)) do
+    for _, each in ipairs(words(f, fields)) do
         comment(lines, "%s: %s", each[1], each[2])
-    end
-    if f.qkv_bias ~= true and f.qkv_bias ~= false then
-        comment(lines, "biases of %s; the others are zeros", f.qkv_bias)
-    end
-    if f.mask then
-        comment(lines, "mask: %s", f.mask_text)
     end
     if model.base ~= fields.name then
         comment(lines, 'of the model name = "%s"', model.base)
@@ -493,11 +508,12 @@ function import.specs(model, options)
         return nil, wrong
     end
     options = { seq = options.seq, command = options.command, isa = #isa == 1 and isa[1] or isa }
-    local count, found, fixed = 0, {}, nil
+    local count, found, free, fixed = 0, {}, false, nil -- fixed: facts with other tokens than --seq
     for _, component in ipairs(model.components) do
         for _, variant in ipairs(component.variants) do
             local f = variant.facts
-            fixed = fixed == nil and f.tokens ~= nil or fixed and f.tokens ~= nil
+            free = free or not f.tokens
+            fixed = fixed or f.tokens ~= options.seq and f or nil
             if options.seq and not f.tokens and f.table_seq and options.seq > f.table_seq then
                 return nil, ("--seq %d: more than the %d positions that %s has a table for"):format(
                     options.seq, f.table_seq, model.name)
@@ -513,25 +529,21 @@ function import.specs(model, options)
             uses[#uses + 1] = { component = component, variant = variant }
         end
     end
-    if options.seq and fixed then
-        local tokens = found[1].variant.facts.tokens
-        if options.seq ~= tokens then
-            return nil, ("--seq %d: %s has %d positions, by %s"):format(options.seq, model.name,
-                tokens, found[1].variant.facts.tokens_from)
-        end
+    -- where --seq says nothing of any part
+    if options.seq and fixed and not free then
+        return nil, ("--seq %d: %s has %d positions, by %s"):format(options.seq, model.name,
+            fixed.tokens, fixed.tokens_from)
     end
     model.base = identifier(model.name)
-    local specs, names = {}, {}
+    local specs, names, suffixes, room = {}, {}, {}, 0
+    for i = 1, count > 1 and count or 0 do
+        local own, variant = found[i].component.suffix, found[i].variant.suffix
+        suffixes[i] = own and variant and own .. "_" .. variant or own or variant
+        room = math.max(room, #(suffixes[i] or ""))
+    end
     for i = 1, count do
         local each = found[i]
-        local suffix = each.component.suffix
-        if each.variant.suffix then
-            suffix = (suffix and suffix .. "_" or "") .. each.variant.suffix
-        end
-        if count == 1 then
-            suffix = nil
-        end
-        local name = identifier(model.name, suffix)
+        local name = identifier(model.name, suffixes[i], room)
         assert(not names[name], name)
         names[name] = true
         local fields = spec_fields(each.variant.facts, name, options)
@@ -546,6 +558,20 @@ end
 
 -- ---- the report ----
 
+-- "  what          text", in lines of up to 100 columns that keep "name = value" together.
+local function entry(what, text)
+    local lines, line = {}, ("  %-13s"):format(what)
+    for word in text:gsub(" = ", "\0=\0"):gmatch("[^ ]+") do
+        if #line + 1 + #word > 100 and line:find("%S") then
+            lines[#lines + 1] = line
+            line = (" "):rep(15)
+        end
+        line = line .. " " .. word
+    end
+    lines[#lines + 1] = line
+    return (table.concat(lines, "\n"):gsub("\0", " "))
+end
+
 --- What was read, for a reader.
 function import.report(model, specs)
     local lines = { ("%s: model_type %s%s"):format(model.name, model.type,
@@ -553,38 +579,35 @@ function import.report(model, specs)
     local function add(format, ...)
         lines[#lines + 1] = format:format(...)
     end
+    local function tell(what, format, ...)
+        lines[#lines + 1] = entry(what, format:format(...))
+    end
     for _, each in ipairs(specs) do
         local f, fields = each.facts, each.fields
         add("")
         add("%s", each.file)
         for _, use in ipairs(each.uses) do
-            add("  %-13s %s: %s", "used by", use.variant.label or use.component.label,
-                all_or_some(use))
+            tell("used by", "%s: %s", use.variant.label or use.component.label, all_or_some(use))
         end
-        add("  %-13s %d query heads, %d key/value heads, head_dim %d%s (%s), d_model %d", "shape",
-            f.heads, f.kv_heads, f.head_dim, f.v_head_dim ~= f.head_dim
+        tell("shape", "%d query heads, %d key/value heads, head_dim %d%s (%s), d_model %d", f.heads,
+            f.kv_heads, f.head_dim, f.v_head_dim ~= f.head_dim
             and (", v_head_dim %d"):format(f.v_head_dim) or "", attention_kind(f), f.d_model)
-        add("  %-13s %s", "positions", fields.seq and ("exactly %d"):format(fields.seq)
+        tell("positions", "%s", fields.seq and ("exactly %d"):format(fields.seq)
             or fields.max_seq and ("up to %d"):format(fields.max_seq)
             or "not in the config: give --seq N, or put max_seq into the spec")
         for name, value in sorted_pairs(fields) do
             if not models.shown[name] then
-                local text = spec.literal(value)
-                add("  %-13s %s", name, #text > 100 and text:sub(1, 97) .. "..." or text)
+                tell(name, "%s", spec.literal(value))
             end
         end
-        if f.no_block then
-            add("  %-13s no spec of it: %s (norm %s, feed-forward %s, %d wide)", "block",
-                f.no_block, f.norm, f.ffn_act, f.ffn_width)
-        end
-        for _, words in ipairs(words_of_block(f)) do
-            add("  %-13s %s", words[1], words[2])
+        for _, said in ipairs(words(f, fields)) do
+            tell(said[1], "%s", said[2])
         end
         if f.note and f.note ~= "" then
-            add("  %-13s %s", "note", f.note)
+            tell("note", "%s", f.note)
         end
         if each.problem then
-            add("  attnc cannot write this one yet: %s", each.problem)
+            add("  attnc cannot write this one: %s", each.problem)
         end
     end
     return table.concat(lines, "\n") .. "\n"

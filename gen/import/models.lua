@@ -9,11 +9,13 @@
 --   (in words, which part of a layer it is; without_ffn: that of attention alone).
 --   embedding_multiplier: what the first block's x is the embeddings times.
 --   What it may have: rope, alibi, relative_bias, window, window_right, softcap, sinks, qk_norm,
---   clip_qkv, mla, mask, source_width, source_tokens or source_seq (cross attention), max_seq (up
---   to so many positions), table_seq (no more than these have a learned position), tokens (exactly
---   so many, by tokens_from); variants (layers that differ: {layers, label, suffix, facts}, with
---   row_label in its row if that is another, row = false if its row is that of another one);
---   one_row (the window in words where all variants share a row); note.
+--   clip_qkv, mla, mask, crosses (cross attention: its source has source_width channels and
+--   source_tokens positions, by source_from in words, or up to source_seq; source_advice: what to
+--   do where the config has neither), max_seq (up to so many positions), table_seq (no more than
+--   these have a learned position), tokens (exactly so many, by tokens_from); variants (layers that
+--   differ: {layers, label, suffix, facts}, with row_label in its row if that is another,
+--   row = false if its row is that of another one); one_row (the window in words where all
+--   variants share a row); note.
 --   components: attentions of several kinds, each with facts of its own in front of the type's.
 --   parts: nested configs of types of their own. defaults: those of the configuration class.
 -- models.refused[model_type] why it cannot be read
@@ -276,6 +278,22 @@ local fixed_eps = { norm_eps = 1e-5 } -- PyTorch's own
 local experts = { without_ffn = true,
     layer_part = "attention alone; a norm and a mixture of experts come after it in each layer" }
 
+-- The rule of variants: sparse(f) -> function(i), whether layer i has experts; others are dense.
+local function dense_and_experts(sparse, dense_facts, expert_facts)
+    return function(f)
+        local is_sparse, found = sparse(f), { dense = {}, experts = {} }
+        for i = 0, f.layers - 1 do
+            table.insert(found[is_sparse(i) and "experts" or "dense"], i)
+        end
+        local own, variants = { dense = dense_facts or {}, experts = expert_facts or experts }, {}
+        for i, name in ipairs { "dense", "experts" } do
+            variants[i] = { layers = found[name], suffix = name, facts = own[name],
+                label = ("%s layers (%s)"):format(name, facts.layer_list(found[name])) }
+        end
+        return variants
+    end
+end
+
 -- Types whose classes take no null for these.
 local fixed_head_dim = { head_dim = size "head_dim" }
 local fixed_kv_heads = { kv_heads = size "num_key_value_heads" }
@@ -339,15 +357,35 @@ types.qwen2 = with(modern, qwen_windows, sized(4096, 32, 32, 22016, 32768, { kv_
 })
 -- Which layers of the mixtures would slide differs among versions.
 local no_windows = {
-    variants = false,
     window = facts.only(flag("use_sliding_window", false), false,
         "sliding layers are not read for this model type; it takes false"),
 }
-types.qwen2_moe = with(types.qwen2, no_windows, experts,
-    sized(2048, 16, 24, 1408, 32768, { kv_heads = 16 }), {
+-- Experts in each decoder_sparse_step-th layer, but none in mlp_only_layers.
+local function experts_of_qwen(count, dense_width, note)
+    return dense_and_experts(function(f)
+        local any = f:read(facts.count("num_experts num_local_experts", count)) > 0
+        local each = f:read(size("decoder_sparse_step", 1))
+        local dense = {}
+        for _, i in ipairs(f:read(list("mlp_only_layers", NONE, NONE)) or {}) do
+            if math.type(i) ~= "integer" or i < 0 then
+                f:refuse("mlp_only_layers", "it takes numbers of layers, from 0")
+            end
+            dense[i] = true
+        end
+        return function(i) return any and not dense[i] and (i + 1) % each == 0 end
+    end, {
+        ffn_width = function(f) return f:read(must("intermediate_size", dense_width)) end,
+    }, with(experts, {
+        ffn_width = must "moe_intermediate_size",
+        note = "ffn width is per expert" .. note,
+    }))
+end
+
+types.qwen2_moe = with(types.qwen2, no_windows, sized(2048, 16, 24, 1408, 32768,
+    { kv_heads = 16 }), {
+    variants = experts_of_qwen(60, 5632, ""),
     qkv_bias = flag("qkv_bias", true),
-    ffn_width = must "moe_intermediate_size",
-    note = "ffn width is per expert",
+    note = "",
 })
 local rms_per_head = qk_norm("rmsnorm", "head", "rms_norm_eps", 1e-6)
 types.qwen3 = with(modern, qwen_windows, any_bias, fixed_head_dim,
@@ -355,11 +393,10 @@ types.qwen3 = with(modern, qwen_windows, any_bias, fixed_head_dim,
         qk_norm = rms_per_head,
         note = "qk-norm implied by model_type",
     })
-types.qwen3_moe = with(types.qwen3, no_windows, experts, sized(2048, 32, 24, 768, 32768,
+types.qwen3_moe = with(types.qwen3, no_windows, sized(2048, 32, 24, 768, 32768,
     { kv_heads = 4, head_dim = NONE }), {
+    variants = experts_of_qwen(128, 6144, "; qk-norm implied by model_type"),
     head_dim = modern.head_dim,
-    ffn_width = must "moe_intermediate_size",
-    note = "ffn width is per expert; qk-norm implied by model_type",
 })
 
 -- Embeddings times sqrt(d_model).
@@ -616,25 +653,14 @@ types.gpt_oss = with(modern, experts, sized(2880, 64, 36, 2880, 131072,
 
 -- ---- latent attention ----
 
--- Experts from layer first_k_dense_replace on, in each moe_layer_freq-th; the others are dense.
-local function dense_and_experts(dense, routed)
-    return function(f)
+-- Experts from layer first_k_dense_replace on, in each moe_layer_freq-th.
+local function experts_of_deepseek(dense, routed)
+    return dense_and_experts(function(f)
         local first = f:read(facts.count("first_k_dense_replace", dense))
         local each = f:read(size("moe_layer_freq", 1))
         local any = f:read(size("n_routed_experts", routed, NONE)) ~= nil
-        local found = { dense = {}, experts = {} }
-        for i = 0, f.layers - 1 do
-            local name = any and i >= first and i % each == 0 and "experts" or "dense"
-            table.insert(found[name], i)
-        end
-        local variants = {}
-        for i, name in ipairs { "dense", "experts" } do
-            variants[i] = { layers = found[name], suffix = name,
-                label = ("%s layers (%s)"):format(name, facts.layer_list(found[name])),
-                facts = name == "experts" and experts or {} }
-        end
-        return variants
-    end
+        return function(i) return any and i >= first and i % each == 0 end
+    end)
 end
 
 local mla = with(modern, {
@@ -692,10 +718,10 @@ local mla = with(modern, {
     end,
 })
 types.deepseek_v2 = with(mla, any_ffn_bias, sized(4096, 32, 32, 11008, 2048), {
-    variants = dense_and_experts(0, 64),
+    variants = experts_of_deepseek(0, 64),
 })
 types.deepseek_v3 = with(mla, sized(7168, 128, 61, 18432, 4096, { kv_heads = 128 }), {
-    variants = dense_and_experts(3, 256),
+    variants = experts_of_deepseek(3, 256),
     rope_layout = function(f)
         return f:read(flag("rope_interleave", true)) and "interleaved" or "half"
     end,
@@ -795,8 +821,9 @@ types.gpt_neo = with(attention, unscaled, layernorm_of_gpt2, sized(2048, 16, 24,
             end
         end
         if #kinds ~= f.layers then
-            f:refuse("attention_types num_layers num_hidden_layers",
-                ("attention_types makes %d layers; there are %d"):format(#kinds, f.layers))
+            f:refuse("attention_types", ("%s %d layers, %s says %d"):format(f:reader():value(
+                "attention_types") == nil and "the class's own makes" or "it makes", #kinds,
+                f:key_of("layers"):match("%S+"), f.layers))
         end
         local variants = {}
         for _, name in ipairs { "global", "local" } do
@@ -1237,6 +1264,7 @@ types.wav2vec2, types.hubert = audio, audio
 local self_part = { without_ffn = true,
     layer_part = "self attention alone; the block of cross attention comes after it in each layer" }
 local cross_part = {
+    crosses = true,
     layer_part = "cross attention and feed-forward; the block of self attention comes before it",
     embedding_multiplier = 1.0 }
 
@@ -1297,6 +1325,7 @@ do
     encoder.tokens_from = "max_source_positions"
     self.position = "learned"
     cross.source_tokens, cross.source_seq = frames, nil
+    cross.source_from = "the encoder's frames"
     encoder.note = function(f) return ("%d frames; k_proj has no bias"):format(f.tokens) end
     self.note = "k_proj has no bias"
     cross.note = function(f)
@@ -1465,7 +1494,11 @@ do
         end
     end
     self.variants, cross.variants = those(false), those(true)
+    cross.crosses = true
     -- the image's patches and class tokens, of all tiles
+    cross.source_from = "one image; for more of them multiply cross.max_seq"
+    cross.source_advice = "import the whole model's, which has the image's part, or put "
+        .. "cross.max_seq into the spec"
     cross.source_tokens = function(f)
         local whole = f:reader().parent
         if whole then

@@ -258,6 +258,12 @@ Test(import, writes_blocks) {
 
 /* ---- what must be refused ---- */
 
+#define GPT_NEO                                                                                    \
+    "{\"model_type\": \"gpt_neo\", \"hidden_size\": 64, \"num_heads\": 4, \"num_layers\": 12"
+#define QWEN3_MOE                                                                                  \
+    "{\"model_type\": \"qwen3_moe\", \"hidden_size\": 64, \"num_attention_heads\": 4, "            \
+    "\"num_hidden_layers\": 2, \"moe_intermediate_size\": 32"
+
 /* A key of a good config gets another value, or none ("absent"); words of the message. Nested keys
  * have dots between. */
 static const struct {
@@ -401,7 +407,7 @@ Test(import, what_contradicts_or_misses_is_refused) {
     }
 }
 
-Test(import, files_that_are_no_configs_are_refused) {
+Test(import, files_that_are_no_good_configs_are_refused) {
     enter();
     static const struct {
         const char *text, *words;
@@ -414,6 +420,15 @@ Test(import, files_that_are_no_configs_are_refused) {
         {"3", "line 1"},
         {"{}", "'model_type' is missing"},
         {"{\"model_type\": \"gpt2\", \"n_embd\": 99999999999999999999}", "line 1"},
+        {GPT_NEO ", \"attention_types\": []}",
+         "'attention_types' = []: it makes 0 layers, num_layers says 12"},
+        {GPT_NEO ", \"attention_types\": [[[\"global\"], 6]]}",
+         "'attention_types' = [[[\"global\"], 6]]: it makes 6 layers, num_layers says 12"},
+        {GPT_NEO "}", "'attention_types' is missing: the class's own makes 24 layers, num_layers"},
+        {QWEN3_MOE ", \"num_experts\": -1}", "'num_experts' = -1: it takes a whole number from 0"},
+        {QWEN3_MOE ", \"decoder_sparse_step\": 0}", "'decoder_sparse_step' = 0: it takes a whole"},
+        {QWEN3_MOE ", \"mlp_only_layers\": [\"0\"]}", "'mlp_only_layers' = |numbers of layers"},
+        {QWEN3_MOE ", \"mlp_only_layers\": [0]}", "'intermediate_size' is missing"},
     };
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         char words[128];
@@ -449,7 +464,7 @@ Test(import, wrong_calls_are_refused) {
 
 /* ---- the specs ---- */
 
-static const char unsupported[] = "  attnc cannot write this one yet: ";
+static const char unsupported[] = "  attnc cannot write this one: ";
 
 /* Every spec that import writes is accepted, or refused with the very message that import says
  * beside it. */
@@ -526,6 +541,30 @@ static const struct run *import_data(const char *model, const char *option, cons
     return run;
 }
 
+/* --seq is for what has no number of its own: it is refused only where every part has one. */
+Test(import, seq_is_for_the_parts_that_are_free, .timeout = 120) {
+    enter();
+    glob_t found;
+    int refusals = 0;
+    find_configs(&found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const struct run *run = attnc("import", found.gl_pathv[i], "-o", "specs", "--seq", "32");
+        if (run->status == 2) {
+            expect_refusal(run, found.gl_pathv[i], "--seq 32|197 positions, by image_size");
+            refusals++;
+            continue;
+        }
+        cr_expect_eq(run->status, 0, "%s: %s", found.gl_pathv[i], run->err);
+        cr_expect_null(strstr(run->out, unsupported), "%s", run->out);
+    }
+    cr_expect_eq(refusals, 2, "%d configs of nothing but images", refusals); /* ViT and DeiT */
+    globfree(&found);
+    expect_words("specs/google_gemma_3_4b_it_vision.lua", "  seq = 4096,");
+    expect_words("specs/google_gemma_3_4b_it_global.lua", "  seq = 32,");
+    expect_words("specs/openai_clip_vit_base_patch32_vision.lua", "  seq = 50,");
+    expect_words("specs/openai_clip_vit_base_patch32_text.lua", "  seq = 32,");
+}
+
 Test(import, specs_hold_what_was_read) {
     enter();
     import_data("gpt2", NULL, NULL);
@@ -552,8 +591,11 @@ Test(import, specs_hold_what_was_read) {
         "specs/meta_llama_llama_3_2_1b_instruct.lua",
         "theta = 500000|type = \"llama3\"|factor = 32.0|low_freq_factor = 1.0|"
         "high_freq_factor = 4.0|original_max_position_embeddings = 8192|layout = \"half\"");
-    import_data("openai-whisper-tiny", NULL, NULL);
-    expect_words("specs/openai_whisper_tiny_encoder.lua", "seq = 1500|qkv_bias|biases of q,v only");
+    const struct run *run = import_data("openai-whisper-tiny", NULL, NULL);
+    cr_expect_not_null(strstr(run->out, "\n  biases        of q,v only; the others are zeros\n"),
+                       "%s", run->out);
+    expect_words("specs/openai_whisper_tiny_encoder.lua",
+                 "seq = 1500|qkv_bias|biases: of q,v only; the others are zeros");
     expect_words("specs/openai_whisper_tiny_decoder.lua", "max_seq = 448|causal = true");
     expect_words("specs/openai_whisper_tiny_cross.lua", "max_seq = 448|cross = { max_seq = 1500 }");
     expect_no_word("specs/openai_whisper_tiny_cross.lua", "causal");
@@ -576,6 +618,15 @@ Test(import, specs_hold_what_was_read) {
     import_data("stabilityai-stablelm-2-12b", NULL, NULL);
     expect_words("specs/stabilityai_stablelm_2_12b.lua",
                  "type = \"layernorm\"|weights = \"per_head\"|eps = 1e-05|rotary_dim = 40");
+}
+
+/* Names too long for a suffix are cut alike, by the longest. */
+Test(import, specs_of_a_model_share_a_stem) {
+    enter();
+    import_data("CohereForAI-c4ai-command-r7b-12-2024", NULL, NULL);
+    expect_words("specs/cohereforai_c4ai_command_r7b_12_2_local.lua", "window = 4096");
+    expect_words("specs/cohereforai_c4ai_command_r7b_12_2_global.lua", "max_seq = 8192");
+    cr_expect_eq(count_files("specs"), 2);
 }
 
 static void other_surroundings(void) {
@@ -656,7 +707,7 @@ static void note_types(json_t *types, const json_t *config) {
 }
 
 /* tests/data/model_types.json: small configs, some cells of the rows that they give, and what the
- * specs hold. */
+ * specs and what import prints hold, with --seq where it is given. */
 Test(import, model_types_are_read_by_their_definitions) {
     enter();
     char path[4200];
@@ -670,8 +721,9 @@ Test(import, model_types_are_read_by_their_definitions) {
         json_t *row, *value;
         cr_assert_eq(json_dump_file(json_object_get(test, "config"), "config.json", 0), 0);
         json_t *rows = read_rows("config.json");
-        cr_expect_eq(json_array_size(rows), json_array_size(want), "%s: %zu rows", what,
-                     json_array_size(rows));
+        if (want != NULL)
+            cr_expect_eq(json_array_size(rows), json_array_size(want), "%s: %zu rows", what,
+                         json_array_size(rows));
         json_array_foreach(want, number, row) {
             const json_t *got = json_array_get(rows, number);
             json_object_foreach(row, column, value) {
@@ -682,9 +734,15 @@ Test(import, model_types_are_read_by_their_definitions) {
             }
         }
         json_decref(rows);
-        const struct run *run = attnc("import", "config.json", "-o", "specs");
+        const char *seq = json_string_value(json_object_get(test, "seq"));
+        const struct run *run =
+            attnc("import", "config.json", "-o", "specs", seq != NULL ? "--seq" : NULL, seq);
         cr_expect_eq(run->status, 0, "%s: %s", what, run->err);
         cr_expect_geq(count_files("specs"), 1, "%s", what);
+        if ((value = json_object_get(test, "report")) != NULL) {
+            write_text("report", run->out);
+            expect_words("report", json_string_value(value));
+        }
         json_object_foreach(json_object_get(test, "specs"), column, value) {
             snprintf(path, sizeof path, "specs/%s.lua", column);
             expect_words(path, json_string_value(value));
