@@ -4,20 +4,40 @@
 -- arguments.of(shape) -> array of
 --   name, type   of the parameter in C, and of the field of a call's struct
 --   dims         its shape, for comments: "[12]"
---   about        or what else there is to say of it
+--   about        or what else there is to say of it; `{columns}` and `{least}` are the keys of a
+--                row, and how many: arguments.about
 --   required     whether NULL is refused
---   stride_of    the argument whose rows it keeps apart: at least n_kv, or RANGE
+--   stride_of    the argument whose rows it keeps apart: at least as many columns, or RANGE
 --   none         the C text that asks for nothing
 --   row_step     the argument by which this one goes on from query to query
 --   layer        what a layer does: "weights": it has it among its packed weights, `floats` of
 --                them; "call": its call takes it too; nil: it has no use for it
 -- arguments.packed(shape), arguments.of_layer(shape) -> those among a layer's weights, and those
 --   that its call takes
+-- arguments.about(row, on) -> what there is to say of it, or nil, where it is an argument of a call
+--   on q, k and v ("call"), on a cache ("cache") or of a layer ("layer")
 -- arguments.declaration(row) -> C text
 -- arguments.parameters(list), arguments.names(list) -> C texts, each with a comma and a blank
 --   behind it
 -- Header, dispatcher, packed weights, selftest and the suite (tests/describe.inc) follow it.
 local arguments = {}
+
+-- What the columns of masks and biases are, and how many there are at least, in each kind of call.
+local function keys_of(shape)
+    local call = { columns = "of its n_kv keys", least = "n_kv" }
+    if shape.cross then
+        local source = { columns = "column j is of position j of the source",
+            least = "the positions of the source" }
+        return { call = call, cache = source, layer = source }
+    end
+    local columns = "column j is of the key at position j"
+        .. (shape.cache == "ring" and " (overwritten ones are not read)" or "")
+    return {
+        call = call,
+        cache = { columns = columns, least = "the positions from 0 to the last one written" },
+        layer = { columns = columns, least = "pos + n" },
+    }
+end
 
 local rows = {
     function(shape)
@@ -37,9 +57,9 @@ local rows = {
     function(shape)
         return shape.mask and shape.mask.type == "bool" and {
             name = "mask", type = "const unsigned char *", dims = "[n_q][mask_stride]",
-            about = "row i is query i's, of its n_kv keys; 0 hides a key. NULL: none is hidden",
+            about = "row i is query i's, {columns}; 0 hides a key. NULL: none is hidden",
             none = "NULL",
-            layer = "call", row_step = "mask_stride",
+            layer = "call", row_step = "mask_stride", keys = keys_of(shape),
         }
     end,
     function(shape)
@@ -47,15 +67,16 @@ local rows = {
             name = "bias", type = "const float *", dims = shape.mask.heads == "each"
                 and ("[%d heads] of [n_q][bias_stride]"):format(shape.heads)
                 or "[n_q][bias_stride]",
-            about = "row i is query i's, of its n_kv keys. NULL: none", none = "NULL",
-            layer = "call", row_step = "bias_stride",
+            about = "row i is query i's, {columns}. NULL: none", none = "NULL",
+            layer = "call", row_step = "bias_stride", keys = keys_of(shape),
         }
     end,
     function(shape)
         local of = shape.mask and (shape.mask.type == "bool" and "mask" or "bias")
         return of and {
             name = of .. "_stride", type = "size_t", layer = "call", stride_of = of,
-            about = "from one query's row to the next: at least n_kv, or RANGE",
+            keys = keys_of(shape),
+            about = "from one query's row to the next: at least {least}, or RANGE",
         }
     end,
     function(shape)
@@ -98,6 +119,10 @@ local function joined(list, text_of)
         texts[index] = text_of(row) .. ", "
     end
     return table.concat(texts)
+end
+
+function arguments.about(row, on)
+    return row.about and (row.about:gsub("{(%l+)}", row.keys and row.keys[on] or {}))
 end
 
 -- `const float *sinks`, `size_t stride`

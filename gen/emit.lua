@@ -138,6 +138,44 @@ local function parts_of(folder, names, env)
     return table.concat(texts)
 end
 
+-- The header's comments and prototypes within so many columns, whatever the names and features are.
+local HEADER_COLUMNS = 120
+
+-- text: one line. Goes on in the next line, behind `more`, wherever `gap` (a pattern of what stands
+-- before a blank) allows it and the line would become too long.
+local function broken(text, more, gap)
+    local lines = {}
+    while #text > HEADER_COLUMNS do
+        local head = text:sub(1, HEADER_COLUMNS + 1):match("^(.*" .. gap .. ") ")
+        if not head or #head <= #more then
+            head = text:match("^" .. ("."):rep(#more) .. ".-" .. gap .. "%f[ ]")
+        end
+        if not head or head == text then
+            break
+        end
+        lines[#lines + 1] = head
+        text = more .. text:sub(#head + 2)
+    end
+    lines[#lines + 1] = text
+    return table.concat(lines, "\n")
+end
+
+local function header_text(env)
+    local text = parts_of("header", header_parts, env)
+    text = text:gsub("%f[^\n][/ ]%*[^\n]*", function(comment)
+        local indent = comment:match("^[/ ]%*( *)")
+        return broken(comment, " *" .. (#indent == 3 and "     " or indent), "[^ ]")
+    end)
+    return (text:gsub(env.NAME .. "_API [^;{]*;", function(prototype)
+        for line in prototype:gmatch("[^\n]+") do
+            if #line > HEADER_COLUMNS then
+                local open = prototype:gsub("\n *", " "):gsub("%(", "( ", 1)
+                return (broken(open, "    ", "[(,)]"):gsub("%( ", "("))
+            end
+        end
+    end))
+end
+
 -- The environment of another form of the attention: as `own`, but for the shape and its names.
 local function of_form(own, shape, suffix)
     local form = { shape = shape, id = own.id .. "_" .. suffix, layout = plan.layout(shape),
@@ -329,7 +367,7 @@ function emit.files(shape, origin)
         memory.block_weights_bytes or 0,
         memory.layer_bytes + memory.all_heads_bytes + plan.MAX_THREADS * memory.thread_bytes)
     local name = shape.name
-    local header, parts = parts_of("header", header_parts, env), {}
+    local header, parts = header_text(env), {}
     for index, isa in ipairs(env.isas) do
         parts[index] = kernel_text(shape, env, isa)
     end

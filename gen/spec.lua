@@ -398,37 +398,133 @@ local function allowed(row)
     return short .. "a table with " .. names_of(row.fields)
 end
 
--- The line of the text that gives a field its value, as far as plain reading finds it: the first
--- one from the last "return" on, else the last one before it.
-local function line_of(text, name)
-    local number, returned, hits = 0, 0, {}
-    for line in (text .. "\n"):gmatch("([^\n]*)\n") do
-        number = number + 1
-        line = line:gsub("%-%-.*", "") .. " "
-        if line:find("%f[%w_]return%f[^%w_]") then
-            returned = number
+-- The text without its comments and what strings hold, all lines kept; ["name"] becomes name.
+local function code_of(text)
+    local parts, at = {}, 1
+    local function blank(from, to)
+        parts[#parts + 1] = text:sub(at, from - 1)
+        parts[#parts + 1] = " " .. text:sub(from, to):gsub("[^\n]", "")
+        at = to + 1
+    end
+    while true do
+        local from = text:find("[%-%[\"']", at)
+        if not from then
+            parts[#parts + 1] = text:sub(at)
+            return table.concat(parts)
         end
-        if line:find("%f[%w_]" .. name .. "%f[^%w_]%s*=[^=]") then
-            hits[#hits + 1] = number
+        local rest = text:find("^%-%-", from) and from + 2 or from -- where a long bracket begins
+        local level = text:match("^%[(=*)%[", rest)
+        local quote = text:match("^[\"']", from)
+        local _, key_end, _, key = text:find("^%[%s*([\"'])([%a_][%w_]*)%1%s*%]", from)
+        if level then
+            local _, to = text:find("]" .. level .. "]", rest, true)
+            blank(from, to or #text)
+        elseif rest > from then
+            blank(from, (text:find("\n", from, true) or #text + 1) - 1)
+        elseif quote then
+            local to = from + 1
+            while to <= #text and not text:find("^[" .. quote .. "\n]", to) do
+                to = to + (text:find("^\\", to) and 2 or 1)
+            end
+            blank(from, to)
+        elseif key then
+            parts[#parts + 1] = text:sub(at, from - 1) .. " " .. key .. " "
+            at = key_end + 1
+        else
+            parts[#parts + 1] = text:sub(at, from)
+            at = from + 1
         end
     end
-    for _, hit in ipairs(hits) do
-        if hit >= returned then
-            return hit
+end
+
+-- Where plain reading of the code finds values given to names, in their order: {path =, line =,
+-- value = the name that is the value, or nil}. The path is that of the variables and tables around
+-- it too, each step with a dot before it: ".t.rope.theta" in "local t = { rope = { theta = 1 } }".
+-- Also the line of the last "return", or 0.
+local function assignments_of(code)
+    local found, around, line, returned = {}, {}, 1, 0
+    local word, word_line = "", 0 -- the token before
+    local given -- what "=" gives a value
+    for token in code:gsub("[{}=,;()\n]", " %0 "):gmatch("[^ \t\r]+") do
+        local name
+        if token == "\n" then
+            line = line + 1
+        else
+            if token == "=" then
+                name = not given and word:match("^[%a_][%w_.]*$")
+            elseif given then
+                given.value = token:match("^[%a_][%w_.]*$")
+                found[#found + 1] = given
+            end
+            if token == "{" then
+                around[#around + 1] = given and given.path or ""
+            elseif token == "}" then
+                around[#around] = nil
+            elseif token == "return" then
+                returned = line
+            end
+            given = name and { path = (around[#around] or "") .. "." .. name, line = word_line }
+            word, word_line = token, line
         end
     end
-    return hits[#hits]
+    return found, returned
+end
+
+-- Names of fields that are tables with fields of their own.
+local group_names = {}
+local function add_groups(rows)
+    for _, row in ipairs(rows) do
+        if row.fields then
+            group_names[row.name] = true
+            add_groups(row.fields)
+        end
+    end
+end
+add_groups(spec.fields)
+
+-- The line of the text that gives a field its value, or the table that it stands in, as far as
+-- plain reading finds it: the first one from the last "return" on, else the last one before it.
+local function line_of(text, path)
+    local found, returned = assignments_of(code_of(text))
+    local function named(name)
+        local best
+        for _, each in ipairs(found) do
+            local outer = each.path:sub(1, -#name - 2)
+            if each.path == outer .. "." .. name and not group_names[outer:match("[^.]*$")] then
+                best = each
+                if each.line >= returned then
+                    break
+                end
+            end
+        end
+        return best
+    end
+    -- the assignment, and whether it is that of the whole path
+    local function look(at)
+        local here = named(at)
+        local parent, name = at:match("^(.*)%.([^.]*)$")
+        if here or not parent then
+            return here, here ~= nil
+        end
+        local owner, whole = look(parent)
+        local inner = whole and named((owner.value or owner.path:sub(2)) .. "." .. name)
+        return inner or owner, inner ~= nil and inner ~= false
+    end
+    local place = look(path)
+    return place and place.line
 end
 
 -- Where the field at `path` ("heads", "rope.theta") got its value, for messages.
 local function place_of(source, path)
-    local top, name = path:match("^[^.]*"), path:match("[^.]*$")
-    local place = (source.set or {})[path] or (source.set or {})[top]
-    if not place then
-        local line = source.text and name:find("^[%w_]+$") and line_of(source.text, name)
-        place = line and ("%s:%d"):format(source.file, line) or source.file
+    local set = path
+    while set do
+        if source.set and source.set[set] then
+            return source.set[set]
+        end
+        set = set:match("^(.*)%.")
     end
-    return place
+    local line = source.text and line_of(source.text, path)
+    return line and ("%s:%d"):format(source.file, line) or source.file
 end
 
 -- Raises a message about the field at `path`; spec.check catches it.
@@ -933,7 +1029,10 @@ local function parse_set(text)
         return path, word
     end
     local result, message = attnc.sandbox("return " .. value, "--set")
-    if message then
+    if message and path == "isa" then
+        return nil, ('--set %s: it takes a name, or { "avx2", "scalar" } for some; --isa takes '
+            .. "avx2,scalar"):format(shorten(text:gsub("%c", "?")))
+    elseif message then
         message = message:gsub("%(spec%):%d+: ", ""):gsub("%c", "?")
         return nil, ("--set %s: %s"):format(shorten(text), message)
     end

@@ -38,7 +38,7 @@ $ if shape.softcap then
  *   soft cap  a score s becomes c * tanh(s / c), c = ${float_text(shape.softcap)}, before all that follows
 $ end
 $ if shape.alibi then
- *   ALiBi     plus slope * (j - i), key j and query i; the slopes of heads 0, 1, ...: ${alibi_text}
+ *   ALiBi     plus slope * (j - i), key j and query i; the slopes of heads 0, 1, ...:${alibi_text}
 $ end
 $ if shape.mask and shape.mask.type == "bool" then
  *   mask      hides key j from query i of a call if mask[i * mask_stride + j] is 0, whatever else is visible;
@@ -90,7 +90,7 @@ $   local early = mla_layer.expanded.capacity
  *             _attention, _cache_append and _cache_attention below are the latent form alone: of q'
  *             and [c, k_pe] to sums of c.
 $ else
- *   heads     query head h reads KV head h / ${layout.group} (rounded down)
+ *   heads     query head h reads KV head h${layout.group > 1 and (" / %d (rounded down)"):format(layout.group) or ""}
 $ end
  *   output    softmax of the visible scores times v; a query that sees no key gives zeros
 $ if rope and (rope.scaling or rope.offset) then
@@ -116,7 +116,8 @@ $     elseif kind == "llama3" then
 $     elseif kind == "yarn" then
  *             w(i) = a * u / ${factor} + (1 - a) * u (yarn), where u = ${base} and a, within 0 .. 1,
  *             is (i - p(${number(scaling.beta_fast)})) / (p(${number(scaling.beta_slow)}) - p(${number(scaling.beta_fast)})); p(b) = ${dim} ln(${original} / (2 pi b)) / (2 ln theta),
- *             ${scaling.truncate and "the first one rounded down, the second one up, " or ""}at least 0 and at most ${dim - 1}
+ *             ${scaling.truncate and "the first one rounded down, the second one up, " or ""}at least 0 and at most ${dim - 1};
+ *             where both are the same, the second is 0.001 more
 $     else
 $       local function list(name, factors)
  *             ${name}(i) =

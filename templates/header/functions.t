@@ -9,9 +9,12 @@ typedef struct ${name}_pool {
     void (*run)(void *self, void (*task)(void *argument, size_t index), void *argument, size_t count);
 } ${name}_pool;
 
-$ local function extras_text(list)
+$ -- on: as arguments.about takes it
+$ local function extras_text(list, on)
 $   for _, extra in ipairs(list) do
- *   ${extra.name} ${extra.dims and extra.dims or ""}${extra.dims and extra.about and ": " or ""}${extra.about or ""}
+$     local dims, about = extra.dims, arguments.about(extra, on)
+$     if dims and on ~= "call" then dims = dims:gsub("n_q", "n") end
+ *   ${extra.name} ${dims or ""}${dims and about and ": " or ""}${about or ""}
 $   end
 $ end
 /* Attention of n_q queries to n_kv keys.
@@ -21,7 +24,7 @@ $ if shape.values_in_keys then
 $ else
  *   k    [n_kv][${shape.kv_heads}][${shape.head_dim}], v [n_kv][${shape.kv_heads}][${shape.v_head_dim}] (not used where n_kv is 0)
 $ end
-$ extras_text(extras)
+$ extras_text(extras, "call")
  *   out  [n_q][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; may be q, else overlaps no input" or "; overlaps no input"}
 $ if shape.cross then
  * n_q <= ${shape.capacity}, n_kv <= ${layout.keys}. Every query sees all keys.
@@ -37,7 +40,8 @@ ${NAME}_API int ${name}_attention(const float *q, const float *k, ${v_parameter}
 
 $ local ring = layout.cache.ring
 /* A KV cache: ${NAME}_CACHE_BYTES of the caller's memory, the same on every instruction set. It may be
- * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions ${ring and "written, the first one held" or "held"}${rope_switches and ", whether it is a long one" or ""}, 64 bits each. Then for each${shape.values_in_keys and "" or " KV"}
+ * copied. The first ${plan.ALIGN} bytes: a mark and the number of positions ${ring and "written, the first one held" or "held"}${rope_switches and ", whether it is a long one" or ""},
+ * 64 bits each. Then for each${shape.values_in_keys and "" or " KV"}
 $ if shape.values_in_keys then
  * position [c, k_pe], in tiles [${shape.head_dim}][${plan.KEY_TILE} keys]. Calls on the same cache from several threads are the
  * caller's to order.
@@ -62,7 +66,8 @@ $ end
 
 $ local values = shape.values_in_keys and "" or (", v [n][%d][%d]"):format(shape.kv_heads, shape.v_head_dim)
 /* Writes n positions from pos on: k [n][${shape.kv_heads}][${shape.head_dim}]${values}. pos is at most the number held; positions
- * after pos + n are forgotten, so going back to an earlier pos is how to undo. n = 0 changes nothing.
+ * after pos + n are forgotten, so going back to an earlier pos is how to undo. n = 0 changes
+ * nothing, and ${shape.values_in_keys and "k" or "k and v"} may be NULL then.
 $ if ring then
  * n is at most ${NAME}_CHUNK: then the n queries at pos find all that they see. So they do after
  * going back, to ${NAME}_CHUNK before the furthest position ever written; from further back the
@@ -81,7 +86,7 @@ $ end
 $ if shape.cross then
 /* Attention of n queries, at most ${shape.capacity}, to all positions of the source that the cache holds.
 $ elseif shape.lse then
-/* Attention of the queries at positions pos .. pos + n - 1, at most ${plan.POSITIONS}, to the cache: prefill
+/* Attention of the queries at positions pos .. pos + n - 1, at most ${plan.POSITIONS - 1}, to the cache: prefill
  * (pos = 0), a chunk, or decode (n = 1). Where it does not hold their positions, because others do
  * (see _merge), they see those of its keys that stand where they look.
 $ else
@@ -89,7 +94,7 @@ $ else
  * prefill (pos = 0), a chunk, or decode (n = 1).
 $ end
  *   q [n][${shape.heads}][${shape.head_dim}], out [n][${shape.heads}][${shape.v_head_dim}]${shape.head_dim == shape.v_head_dim and "; out may be q" or ""}
-$ extras_text(extras)
+$ extras_text(extras, "cache")
  *   scratch  ${NAME}_CACHE_SCRATCH_BYTES, or _FOR(pool->threads)
 $ if not shape.causal and not shape.cross then
  * ${shape.window == 0 and shape.window_right == 0 and "Every query sees all positions held." or "A query sees what the cache holds of its window."}
@@ -107,12 +112,23 @@ $ if shape.lse then
  * those over the keys of both: so a long context can be split over threads or machines.
  *   out, other      [n][${shape.heads}][${shape.v_head_dim}], neither overlaps another array
  *   lse, other_lse  [n][${shape.heads}]
- * A part is a cache of its own, whose positions count from the part's first key: a query at position p
+ * A part is a cache of its own. No key may be in two parts${shape.sinks and ", and the sinks be given for one part only;" or "."}
 $ if shape.sinks then
- * of the whole stands at p - first there, be it past its end. No key may be in two parts, and the
- * sinks be given for one part only; -infinity stands for none in the others.
+ * -infinity stands for none in the others.
+$ end
+$ local placed = shape.window > 0 or shape.window_right > 0 or shape.alibi or shape.relative_bias
+$ if shape.cross then
+ * Every query asks every part.
+$ elseif not shape.causal and not placed then
+ * Every query asks every part, also those to its right, at any pos.
 $ else
- * of the whole stands at p - first there, be it past its end. No key may be in two parts.
+ * Positions count from the part's first key: a query at position p of the whole stands at p - first
+$   if shape.causal then
+ * there, be it past its end. It does not ask parts that begin after p: they show it nothing.
+$   else
+ * there, be it past its end. It cannot ask a part that begins after p, and has keys there: so only
+ * queries that stand in the last part, or after it, can be split.
+$   end
 $ end
  * It does not matter to the bits which of two is merged into the other. Rows where one saw nothing keep
  * the bits of the other. Each merging adds an error of some 4 e to a weight. NULL, RANGE, CPU. */
@@ -185,7 +201,7 @@ $   end
  * The source is not needed afterwards. NULL, ALIGN. */
 ${NAME}_API int ${name}_pack_weights(const ${name}_weights *source, void *weights) ${NAME}_CHECK;
 
-$   local order = not norm and "rope(%s)" or norm.order == "after_rope" and "norm(rope(%s))" or rope and "rope(norm(%s))" or "norm(%s)"
+$   local order = not norm and (rope and "rope(%s)" or "%s") or norm.order == "after_rope" and "norm(rope(%s))" or rope and "rope(norm(%s))" or "norm(%s)"
 $   if shape.cross then
 /* The layer's keys and values of the source: ${order:format("Wk x")} and Wv x of n positions from pos on are
  * written to the cache, as _cache_append does. Once for a source, or as it grows.
@@ -198,7 +214,7 @@ ${NAME}_API int ${name}_source(const void *weights, void *cache, size_t pos, siz
 /* The layer on n rows, at most ${shape.capacity}: y = Wo attention(${order:format("Wq x")}, the source), biases where the model
  * has them. The cache is only read.
  *   x, y     [n][${shape.d_model}]; y may be x, else overlaps no input
-$ extras_text(layer_extras)
+$ extras_text(layer_extras, "layer")
  *   scratch  ${NAME}_CACHE_SCRATCH_BYTES, or _FOR(threads)
  * NULL, RANGE, ALIGN, CACHE, WEIGHTS, CPU. */
 ${NAME}_API int ${name}_layer(const void *weights, const void *cache, size_t n, const float *x,
@@ -210,7 +226,7 @@ $     else
 /* The attention layer: y = Wo attention(${order:format("Wq x")}, ${order:format("Wk x")}, Wv x), biases where the model has them.
 $     end
  *   x, y   [n][${shape.d_model}]; y may be x, else overlaps no input
-$ extras_text(layer_extras)
+$ extras_text(layer_extras, "layer")
  *   cache  appends the n positions at pos (see _cache_append), then attends to all that it holds;
  *          NULL: pos is 0 and the n rows attend to each other${shape.exact and (", n = %d"):format(shape.capacity) or ""}
 $   if rope_switches then

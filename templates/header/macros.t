@@ -163,7 +163,8 @@ $ end
 
 /* Status. Whenever it is not 0, nothing has been written. */
 #define ${NAME}_OK 0
-#define ${NAME}_ERROR_NULL (-1)    /* a pointer that is needed is NULL */
+#define ${NAME}_ERROR_NULL (-1)    /* a pointer that is needed is NULL; where n is 0 they are needed
+                                    * too, but for k and v of no positions */
 #define ${NAME}_ERROR_RANGE (-2)   /* n or pos does not fit: the shape, the capacity, the positions
                                     * held; or the pool's number of threads */
 #define ${NAME}_ERROR_ALIGN (-3)   /* cache, weights or scratch is not aligned to ${NAME}_ALIGN */

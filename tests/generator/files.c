@@ -340,6 +340,40 @@ Test(files, latent_attention_survives_the_round_trip) {
     }
 }
 
+/* The header of a spec with many arguments, a long name and no rope. */
+Test(files, headers_say_what_there_is) {
+    enter();
+    write_text("spec.lua",
+               "return { name = 'a_name_that_is_rather_long', heads = 2, head_dim = 8,\n"
+               "  max_seq = 700, window = 9, window_right = 3, cache = 'ring', isa = 'scalar',\n"
+               "  lse = true, key_range = true, mask = { type = 'bias', heads = 'each' },\n"
+               "  alibi = true, emit = 'layer' }\n");
+    expect_done(attnc("spec.lua", "-o", "x"));
+    char *text = read_text("x/a_name_that_is_rather_long.h");
+    cr_assert_not_null(text);
+    static const char *const there[] = {
+        "[n_q][bias_stride]: row i is query i's, of its n_kv keys",
+        "[n][bias_stride]: row i is query i's, column j is of the key at position j (overwritten",
+        "at least n_kv, or RANGE",
+        "at least the positions from 0 to the last one written, or RANGE",
+        "at least pos + n, or RANGE",
+        "y = Wo attention(Wq x, Wk x, Wv x)",
+        "reads KV head h\n",
+        "at most 16777215",
+    };
+    for (size_t i = 0; i < sizeof there / sizeof there[0]; i++)
+        cr_expect_not_null(strstr(text, there[i]), "no '%s'", there[i]);
+    cr_expect_null(strstr(text, "rope("));
+    char *state = NULL, *begin = strstr(text, " */\n"); /* of the head, whose spec has long lines */
+    cr_assert_not_null(begin);
+    for (char *line = strtok_r(begin, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
+        const size_t length = strlen(line);
+        cr_expect_neq(line[length - 1], ' ', "blank at the end: %s", line);
+        cr_expect(length <= 120 || line[0] == '#' || line[length - 1] == '\\', "long: %s", line);
+    }
+    free(text);
+}
+
 Test(files, isa_and_set_override_the_spec) {
     enter();
     write_text("spec.lua", good);

@@ -277,6 +277,58 @@ Test(specs, impossible_ones_are_refused) {
     }
 }
 
+/* Lines are those of the field itself, not of another one that is called so; of the table around it
+ * where it is missing. */
+static const struct {
+    const char *text, *words;
+} lines[] = {
+    {"return { name = 't', heads = 2, head_dim = 8, max_seq = 64, isa = 'scalar',\n"
+     "  qk_norm = { type = 'rmsnorm', eps = 1e-6 },\n"
+     "  block = { norm = 'rmsnorm', ffn = 9, act = 'silu',\n"
+     "    eps = 5 } }",
+     "spec.lua:4: field 'block.eps' = 5"},
+    {"return { name = 't', heads = 2, head_dim = 8, isa = 'scalar',\n"
+     "  max_seq = 64,\n"
+     "  cross = {} }",
+     "spec.lua:3: field 'cross.max_seq'|missing"},
+    {"return { name = 't', heads = 2, head_dim = 8, isa = 'scalar',\n"
+     "  cross = { max_seq = 64 },\n"
+     "  max_seq = 0 }",
+     "spec.lua:3: field 'max_seq' = 0"},
+    {"local t = { name = 't', heads = 2, head_dim = 8, max_seq = 64, isa = 'scalar' }\n"
+     "t.qk_norm = { type = 'rmsnorm' }\n"
+     "t.qk_norm.eps = 0\n"
+     "t.block = { norm = 'rmsnorm', ffn = 9, act = 'silu', eps = 1 }\n"
+     "return t",
+     "spec.lua:3: field 'qk_norm.eps' = 0"},
+    {"local b = { norm = 'rmsnorm',\n"
+     "  eps = 0, ffn = 9, act = 'silu' }\n"
+     "return { name = 't', heads = 2, head_dim = 8, max_seq = 64, isa = 'scalar',\n"
+     "  qk_norm = { type = 'rmsnorm', eps = 1e-6 }, block = b }",
+     "spec.lua:2: field 'block.eps' = 0"},
+    {"return { name = 't', heads = 2, head_dim = 8, max_seq = 64, isa = 'scalar',\n"
+     "  --[[ rope = { scaling = {\n"
+     "    type = 'x' } } ]]\n"
+     "  qk_norm = { type = 'rmsnorm' }, -- type = 'y'\n"
+     "  rope = { layout = 'half', ['scaling'] = {\n"
+     "    factor = 2, type\n"
+     "    = 'twice' } } }",
+     "spec.lua:6: field 'rope.scaling.type' = \"twice\""},
+    {"local n = 3\n"
+     "if n == 2 then n = 1 end\n"
+     "return { name = ('}\\'--'), heads = 2, head_dim = 8, max_seq = 64, isa = 'scalar',\n"
+     "  scale = 0 }",
+     "spec.lua:3: field 'name' = \"}'--\""},
+};
+
+Test(specs, messages_name_the_line_of_the_field) {
+    enter();
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        write_text("spec.lua", lines[i].text);
+        expect_refusal(attnc("spec.lua"), lines[i].text, lines[i].words);
+    }
+}
+
 static void limit_memory(void) {
     struct rlimit limit = {64 << 20, 64 << 20};
     setrlimit(RLIMIT_AS, &limit);
@@ -405,6 +457,9 @@ Test(specs, set_is_checked_as_the_spec_is) {
         {"name.x=1", "--set name.x=1: |no table"},
         {"tile.score_vectors=3", "--set tile.score_vectors=3: field 'tile.score_vectors' = 3: "},
         {"isa=avx9", "--set isa=avx9: field 'isa' = \"avx9\""},
+        {"isa=avx2,scalar",
+         "--set isa=avx2,scalar: |{ \"avx2\", \"scalar\" }|--isa takes avx2,scalar"},
+        {"cross={}", "--set cross={}: field 'cross.max_seq': missing"},
     };
     write_text("spec.lua", "return { name = 't', heads = 8, kv_heads = 2, head_dim = 8,\n"
                            "  max_seq = 64, isa = 'scalar' }\n");
