@@ -87,7 +87,8 @@ local function common_environment(shape)
         layer_extras = arguments.of_layer(shape),
     }
     env.extra_parameters = arguments.parameters(env.extras) -- of the attention calls
-    -- cross attention: queries stand nowhere in the sequence of the keys
+    -- cross attention only reads the cache, where its queries stand nowhere
+    env.cache_parameter = (shape.cross and "const " or "") .. "void *cache"
     env.pos_parameter = shape.cross and "" or "size_t pos, "
     env.kv_capacity = env.NAME .. (shape.cross and "_CACHE_POSITIONS" or "_CAPACITY")
     env.layer_parameters = arguments.parameters(env.layer_extras)

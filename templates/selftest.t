@@ -29,8 +29,12 @@ $ end
 $ local masked, biased = shape.mask, shape.mask and shape.mask.type == "bias"
 $ -- values that are channels of their keys are no argument
 $ local function values(text) return shape.values_in_keys and "" or ", " .. text end
-$ -- Plain C would take minutes for all rows of a large layer at once, where their number is fixed.
-$ local heavy = shape.exact and shape.emit ~= "attention" and memory.flops_prefill > 4e9
+$ local plain_c = {} -- instruction sets without vectors
+$ for _, each in ipairs(isas) do
+$   if each.lanes == 1 then plain_c[#plain_c + 1] = each.id end
+$ end
+$ -- They would take minutes for all rows of a large layer at once, where their number is fixed.
+$ local heavy = #plain_c > 0 and shape.exact and shape.emit ~= "attention" and memory.flops_prefill > 4e9
 /* Checks ${name} against plain loops in double precision; needs nothing but the C library.
  *
  *     cc -O2 ${name}_*.c -o ${name}_selftest
@@ -122,6 +126,19 @@ static unsigned long long bits = 0; /* hash of every output, to compare instruct
 $ if heavy then
 static int patient; /* whether plain C runs what takes it minutes */
 $ end
+
+/* Whether a word is in a list of words with single spaces between them. */
+static int listed(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    while (strncmp(list, word, length) != 0 || (list[length] != ' ' && list[length] != '\0')) {
+        list = strchr(list, ' ');
+        if (list == NULL)
+            return 0;
+        list++;
+    }
+    return 1;
+}
 
 static void check(int good, const char *what)
 {
@@ -522,7 +539,7 @@ $ end
             variance += sum * sum + pull * pull * variances[j] + weight * weight * channel.variance +
                         apart * weight * weight * channel.value * channel.value;
             variance += 5.5e-76; /* (2^-149 / u)^2: products below the normal range */
-            if (weights[j] < ${("%.9g"):format(2.0 * (plan.biased(shape) and 2.0 ^ -96 or 2.0 ^ -126))}) /* half of it is 0 to exp2: off by the whole weight */
+            if (weights[j] < ${("%.9g"):format(2.0 * (plan.biased(shape) and 2.0 ^ -96 or 2.0 ^ -126))}) /* exp2 may give 0: off by the whole weight */
                 variance += 281474976710656.0 * weight * weight * channel.value * channel.value;
         }
         out[d].variance = variance;
@@ -1636,29 +1653,26 @@ $ else
           "weights that were never packed are refused");
 $   pack()
 
+$ local deeper = heavy and "    " or ""
 $ if heavy then
-    if (!patient && strncmp(isa, "scalar", 6) == 0) {
+    if (!patient && listed("${table.concat(plain_c, " ")}", isa)) {
         printf("%s: skipped, as it takes minutes unless asked for by --all: the ${which} without cache\n", isa);
     } else {
         static unsigned long long first[2]; /* of an instruction set that rounds as this one does */
         const unsigned long long others = bits;
         bits = 1;
-        check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
-              "${which} without cache runs");
-        check_layer(y, x, &w${own_parts}, alone, alone > 64 ? alone / 5 : 1${shape.mla and ", alone" or ""},
-                    "${which} without cache is near the reference");
-        hash(y, alone * D_MODEL);
+$ end
+    ${deeper}check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
+    ${deeper}      "${which} without cache runs");
+    ${deeper}check_layer(y, x, &w${own_parts}, alone, alone > 64 ? alone / 5 : 1${shape.mla and ", alone" or ""},
+    ${deeper}            "${which} without cache is near the reference");
+    ${deeper}hash(y, alone * D_MODEL);
+$ if heavy then
         if (first[apart > 0] == 0)
             first[apart > 0] = bits;
         check(bits == first[apart > 0], "${which} without cache has the same bits on each instruction set");
         bits = others;
     }
-$ else
-    check(${name}_${which}(weights.data, NULL, 0, alone, x, ${layer_more}y, scratch.data, NULL) == 0,
-          "${which} without cache runs");
-    check_layer(y, x, &w${own_parts}, alone, alone > 64 ? alone / 5 : 1${shape.mla and ", alone" or ""},
-                "${which} without cache is near the reference");
-    hash(y, alone * D_MODEL);
 $ end
     if (alone == rows) { /* else it would take long */
         memcpy(again, x, alone * D_MODEL * sizeof *x);
@@ -1831,19 +1845,6 @@ $ if shape.block then
 $ end
     printf("%s: %u passed, largest error %.1e, at most %.2f of the bound, bits %016llx\n", isa,
            passed - passed_before, worst_error, root(worst_share), bits);
-}
-
-/* Whether a word is in a list of words with single spaces between them. */
-static int listed(const char *list, const char *word)
-{
-    const size_t length = strlen(word);
-    while (strncmp(list, word, length) != 0 || (list[length] != ' ' && list[length] != '\0')) {
-        list = strchr(list, ' ');
-        if (list == NULL)
-            return 0;
-        list++;
-    }
-    return 1;
 }
 
 int main(int argc, char **argv)

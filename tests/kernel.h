@@ -102,7 +102,8 @@ struct mla {
 struct kernel {
     const char *name, *isas, *unfused; /* ids, separated by spaces: all, and those without fma */
     size_t d_model, heads, kv_heads, head_dim, v_head_dim, capacity, rotary_dim, rope_offset;
-    size_t source_width;           /* channels of cross attention's source; 0: it is none */
+    bool cross;                    /* queries stand nowhere in the sequence of the keys */
+    size_t source_width;           /* channels that its layer makes keys and values of */
     size_t cache_positions, chunk; /* that a cache holds, that one call may bring to it */
     size_t window, window_right;   /* 0: none */
     double scale, rope_theta, softcap, alibi_bias_max, alibi_scale; /* softcap 0: none */

@@ -52,7 +52,7 @@ static size_t kv_width(const struct kernel *kernel) {
 }
 
 size_t key_capacity(const struct kernel *kernel) {
-    return kernel->source_width ? kernel->cache_positions : kernel->capacity;
+    return kernel->cross ? kernel->cache_positions : kernel->capacity;
 }
 
 size_t longest(const struct kernel *kernel) {
@@ -250,7 +250,7 @@ float *random_sinks(const struct kernel *kernel) {
 
 void weight_sizes(const struct kernel *kernel, struct array_size sizes[ARRAYS]) {
     const size_t inputs = kernel->d_model;
-    const size_t source = kernel->source_width ? kernel->source_width : inputs,
+    const size_t source = kernel->cross ? kernel->source_width : inputs,
                  q = kernel->heads * kernel->head_dim;
     const size_t k = kernel->kv_heads * kernel->head_dim;
     const size_t v = kernel->kv_heads * kernel->v_head_dim;
@@ -454,7 +454,7 @@ bool attention_fits(const struct problem *problem, const struct way *way) {
 
 bool layer_fits(const struct problem *problem, const struct way *way) {
     const struct kernel *kernel = problem->kernel;
-    if (way->cache || kernel->source_width)
+    if (way->cache || kernel->cross)
         return way->cache;
     return !way->chunk && problem->rows == problem->n &&
            (!kernel->exact || problem->n == kernel->capacity);
@@ -660,10 +660,10 @@ void run_layer(const struct problem *problem, const struct way *way, float *y) {
     void *scratch_memory = scratch(problem, way), *cache = NULL;
     if (way->cache) {
         cache = new_cache(problem, way);
-        if (!kernel->source_width)
+        if (!kernel->cross)
             append(problem, way, cache, 0, before);
     }
-    for (size_t i = 0; i < problem->n && kernel->source_width; i += chunk) {
+    for (size_t i = 0; i < problem->n && kernel->cross; i += chunk) {
         const size_t size = smaller(chunk, problem->n - i), inner = guard_mark();
         const float *x = input(way, problem->source + i * kernel->source_width,
                                size * kernel->source_width, false);
@@ -676,7 +676,7 @@ void run_layer(const struct problem *problem, const struct way *way, float *y) {
         float *x = input(way, problem->x + i * width, (end - i) * width, way->in_place);
         float *result = output(way, x, (end - i) * width);
         const struct extras extras =
-            call_extras(problem, way, i, end, kernel->source_width ? problem->n : before + end);
+            call_extras(problem, way, i, end, kernel->cross ? problem->n : before + end);
         expect_ok(problem, way, problem->whole ? "block" : "layer",
                   (problem->whole ? kernel->block_call
                                   : kernel->layer)(problem->packed, cache, before + i, end - i, x,
@@ -714,7 +714,7 @@ struct view view_of(const struct problem *problem, size_t row, size_t held) {
 }
 
 bool is_ring(const struct kernel *kernel) {
-    return !kernel->source_width && kernel->cache_positions < kernel->capacity;
+    return !kernel->cross && kernel->cache_positions < kernel->capacity;
 }
 
 bool knows_positions(const struct kernel *kernel) {
@@ -731,7 +731,7 @@ static struct view *visible(const struct problem *problem, size_t chunk) {
     for (size_t i = 0; i < problem->checked; i++) {
         const size_t row = problem->rows - problem->checked + i;
         const size_t end = smaller((row / chunk + 1) * chunk, problem->rows);
-        views[i] = view_of(problem, row, problem->kernel->source_width ? problem->n : before + end);
+        views[i] = view_of(problem, row, problem->kernel->cross ? problem->n : before + end);
     }
     return views;
 }

@@ -302,9 +302,7 @@ static void name_extras(const struct extras *extras, size_t queries, size_t keys
                           : queries < most ? queries - 1
                                            : most - 1; /* the last row */
     /* queries of cross attention stand nowhere in the keys */
-    const size_t width = described.source_width ? described.cache_positions
-                         : keys < most          ? keys
-                                                : most;
+    const size_t width = described.cross ? described.cache_positions : keys < most ? keys : most;
     const size_t biases = (heads - 1) * extras->bias_head_stride + before * extras->bias_stride;
     size_t next = 0;
     numbers[next++] = pointer(FLOATS, extras->sinks, described.heads * sizeof(float), true);
@@ -565,21 +563,14 @@ static void get_description(void) {
                              &described.relative_buckets, &described.relative_max_distance};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         *sizes[i] = get_number(from);
-    bool *const flags[] = {&described.relative_bidirectional,
-                           &described.key_range,
-                           &described.masked,
-                           &described.mask_bias,
-                           &described.mask_heads,
-                           &described.exact,
-                           &described.causal,
-                           &described.sinks,
-                           &described.lse,
-                           &described.alibi,
-                           &described.has_layer,
-                           &described.qkv_bias,
-                           &described.o_bias,
-                           &described.weights_in_out,
-                           &described.rope_interleaved};
+    bool *const flags[] = {&described.cross,          &described.relative_bidirectional,
+                           &described.key_range,      &described.masked,
+                           &described.mask_bias,      &described.mask_heads,
+                           &described.exact,          &described.causal,
+                           &described.sinks,          &described.lse,
+                           &described.alibi,          &described.has_layer,
+                           &described.qkv_bias,       &described.o_bias,
+                           &described.weights_in_out, &described.rope_interleaved};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         *flags[i] = get_number(from) != 0;
     size_t *const costs[] = {&described.align,         &described.cache_bytes,
@@ -596,7 +587,7 @@ static void get_description(void) {
     described.merge = described.lse ? merge : NULL;
     described.pack_weights = described.has_layer ? pack_weights : NULL;
     described.layer = described.has_layer ? layer : NULL;
-    described.source = described.has_layer && described.source_width ? source : NULL;
+    described.source = described.has_layer && described.cross ? source : NULL;
     described.isa = isa;
     described.use_isa = use_isa;
 }

@@ -69,8 +69,8 @@ bool switches(const struct kernel *kernel) { return kernel->cache_reset_long != 
 
 /* key_in_cache of problem.h can look at them. */
 static bool shows_keys(const struct kernel *kernel) {
-    return !kernel->source_width && kernel->softcap == 0 && !kernel->alibi &&
-           !kernel->relative_buckets && kernel->clip_qkv == 0 && kernel->window != 1;
+    return !kernel->cross && kernel->softcap == 0 && !kernel->alibi && !kernel->relative_buckets &&
+           kernel->clip_qkv == 0 && kernel->window != 1;
 }
 bool shows_turned_keys(const struct kernel *kernel) {
     return has_bare_rope(kernel) && shows_keys(kernel);

@@ -75,7 +75,7 @@ static const struct {
 static bool lacks(const struct kernel *kernel, enum function function) {
     return (functions[function].of_layer && !kernel->has_layer) ||
            /* it has no other keys */
-           ((function == LAYER_ALONE || function == BLOCK_ALONE) && kernel->source_width) ||
+           ((function == LAYER_ALONE || function == BLOCK_ALONE) && kernel->cross) ||
            (functions[function].of_block && !kernel->block);
 }
 
@@ -140,9 +140,7 @@ static void set_scene(struct scene *scene, const struct kernel *kernel) {
 }
 
 /* Whether queries must stand where the cache holds a key. */
-static bool bound_to_keys(const struct kernel *kernel) {
-    return !kernel->lse && !kernel->source_width;
-}
+static bool bound_to_keys(const struct kernel *kernel) { return !kernel->lse && !kernel->cross; }
 
 /* The call must be refused with this status, before anything is written. */
 static void refused(const struct scene *scene, enum function function, const struct call *call,
@@ -204,7 +202,7 @@ EACH(target, contract, null_pointers, NULL) {
     if (!scene.kernel->mla)
         BAD(APPEND, ERROR_NULL, v, NULL);
     BAD(CACHE_ATTENTION, ERROR_NULL, cache, NULL);
-    if (scene.kernel->source_width) { /* nothing else holds its keys */
+    if (scene.kernel->cross) { /* nothing else holds its keys */
         BAD(LAYER, ERROR_NULL, cache, NULL);
         BAD(BLOCK, ERROR_NULL, cache, NULL);
     }
@@ -248,7 +246,7 @@ EACH(target, contract, ranges, NULL) {
     const struct pool none = reversed_pool(0), crowd = reversed_pool(scene.kernel->max_threads + 1);
     /* queries may stand where other caches hold the keys */
     const enum function beyond = scene.kernel->lse ? CACHE_ATTENTION : FUNCTIONS;
-    const bool cross = scene.kernel->source_width; /* its queries stand nowhere */
+    const bool cross = scene.kernel->cross; /* its queries stand nowhere */
     const size_t keys = key_capacity(scene.kernel);
     for (enum function i = 0; i < RESET; i++) {
         BAD(i, ERROR_RANGE, n, (i == APPEND ? keys : capacity) + 1);
@@ -338,7 +336,7 @@ EACH(target, contract, full_cache, NULL) {
     for (more.pos = 0; more.pos < key_capacity(scene.kernel); more.pos++)
         accepted(&scene, APPEND, &more, "up to the capacity");
     refused(&scene, APPEND, &more, ERROR_RANGE, "full");
-    if (!scene.kernel->source_width) {
+    if (!scene.kernel->cross) {
         refused(&scene, LAYER, &more, ERROR_RANGE, "full");
         refused(&scene, BLOCK, &more, ERROR_RANGE, "full");
     }

@@ -7,7 +7,7 @@
 #include "problem.h"
 #include "suite.h"
 
-static bool is_cross(const struct kernel *kernel) { return kernel->source_width > 0; }
+static bool is_cross(const struct kernel *kernel) { return kernel->cross; }
 static bool has_source(const struct kernel *kernel) { return kernel->source != NULL; }
 
 /* As many queries as there may be, to no key, to one, to all; directly and from a cache. */

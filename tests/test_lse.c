@@ -133,7 +133,7 @@ EACH(target, lse, past_the_keys, has_lse) {
         if (!n)
             cr_assert_eq(kernel->cache_append(cache, 0, held, problem.k, problem.v), OK);
     }
-    if (kernel->source_width)
+    if (kernel->cross)
         return; /* queries stand nowhere */
     cr_assert_eq(kernel->cache_attention(cache, POSITIONS - rows + 1, rows, q, &problem.extras, out,
                                          scratch, NULL),

@@ -118,9 +118,9 @@ static void spread_of_a_row(const struct kernel *kernel, bool whole) {
     for (size_t row = 0; row < rows; row++) {
         const struct view view = view_of(&problem, row, n);
         /* through its residual, too */
-        bool seen = (kernel->source_width || whole) && row == bad;
+        bool seen = (kernel->cross || whole) && row == bad;
         for (size_t head = 0; head < kernel->heads; head++)
-            seen = seen || (!kernel->source_width && view_sees(&view, head, n - rows + bad)) ||
+            seen = seen || (!kernel->cross && view_sees(&view, head, n - rows + bad)) ||
                    (row == bad && view_sees_any(&view, head));
         for (size_t i = row * width; i < (row + 1) * width; i++)
             cr_assert(seen ? isnan(y[i]) : same_float(y[i], clean[i]),

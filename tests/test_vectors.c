@@ -506,7 +506,7 @@ static void run_part(const struct kernel *kernel, const json_t *in, const char *
                      const struct way *way, float *x, float *y) {
     struct problem problem = {.kernel = kernel, .rows = size_of(in, "n"), .whole = true, .x = x};
     problem.n = problem.rows;
-    if (kernel->source_width) {
+    if (kernel->cross) {
         problem.n = size_of(in, "n_source");
         problem.source = tensor(in, "memory", problem.n * kernel->source_width);
     }

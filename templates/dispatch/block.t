@@ -61,8 +61,6 @@ $   end
     return ${NAME}_OK;
 }
 
-$   -- cross attention only reads the cache, where its queries stand nowhere
-$   local cache_parameter = shape.cross and "const void *cache" or "void *cache"
 $   local pos_argument = shape.cross and "" or "pos, "
 int ${name}_layer(const void *weights, ${cache_parameter}, ${pos_parameter}size_t n, const float *x, ${layer_parameters}float *y,
     void *scratch, const ${name}_pool *pool)

@@ -85,13 +85,14 @@ int ${name}_source(const void *weights, void *cache, size_t pos, size_t n, const
     return ${NAME}_OK;
 }
 
+$ end
 $ if block then
 /* The layer, or (`whole`) the block. */
-static int ${name}_run_layer(int whole, const void *weights, const void *cache, size_t n, const float *x,
+static int ${name}_run_layer(int whole, const void *weights, ${cache_parameter}, ${pos_parameter}size_t n, const float *x,
     ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool)
 {
 $ else
-int ${name}_layer(const void *weights, const void *cache, size_t n, const float *x, ${layer_parameters}float *y,
+int ${name}_layer(const void *weights, ${cache_parameter}, ${pos_parameter}size_t n, const float *x, ${layer_parameters}float *y,
     void *scratch, const ${name}_pool *pool)
 {
 $ end
@@ -104,6 +105,7 @@ $ check_extras(layer_extras)
     status = ${name}_layer_begin(&job, ${block and "whole, " or ""}weights, cache, x, scratch, pool, &held);
     if (status != ${NAME}_OK)
         return status;
+$ if shape.cross then
     if (n > ${NAME}_CAPACITY)
         return ${NAME}_ERROR_RANGE;
 $ check_strides(layer_extras, "held")
@@ -111,28 +113,7 @@ $ check_strides(layer_extras, "held")
     job.call.n_kv = held;
 $ take_layer_extras()
     ${name}_layer_results(&job, pool, x, 0, 0, n, 0, y);
-    return ${NAME}_OK;
-}
 $ else
-$ if block then
-/* The layer, or (`whole`) the block. */
-static int ${name}_run_layer(int whole, const void *weights, void *cache, size_t pos, size_t n, const float *x,
-    ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool)
-{
-$ else
-int ${name}_layer(const void *weights, void *cache, size_t pos, size_t n, const float *x, ${layer_parameters}float *y,
-    void *scratch, const ${name}_pool *pool)
-{
-$ end
-    ${name}_job job;
-    size_t held;
-    int status;
-    if (y == NULL)
-        return ${NAME}_ERROR_NULL;
-$ check_extras(layer_extras)
-    status = ${name}_layer_begin(&job, ${block and "whole, " or ""}weights, cache, x, scratch, pool, &held);
-    if (status != ${NAME}_OK)
-        return status;
     if (pos > held || n > ${NAME}_CAPACITY - pos)
         return ${NAME}_ERROR_RANGE;
 $ if shape.exact then
@@ -212,7 +193,7 @@ $ if not ring then
         ${set_cache}
 $ end
     ${name}_layer_results(&job, pool, x, pos, 0, n${together("n <= " .. rows)}, y);
+$ end
     return ${NAME}_OK;
 }
-$ end
 $ end

@@ -287,7 +287,7 @@ ${NAME}_API int ${name}_pack_block_weights(const ${name}_block_weights *source, 
 
 /* The ${block.ffn > 0 and "whole block" or "attention part of the block"}, as above, with `weights` of _pack_block_weights; all else as in _layer. NULL, RANGE,
  * ALIGN, CACHE, WEIGHTS, CPU. */
-${NAME}_API int ${name}_block(const void *weights, ${shape.cross and "const " or ""}void *cache, ${pos_parameter}size_t n, const float *x,
+${NAME}_API int ${name}_block(const void *weights, ${cache_parameter}, ${pos_parameter}size_t n, const float *x,
     ${layer_parameters}float *y, void *scratch, const ${name}_pool *pool) ${NAME}_CHECK;
 $ end
 

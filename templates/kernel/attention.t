@@ -11,7 +11,7 @@ typedef struct ${id}_place {
     ptrdiff_t block;
 $   if masked then
     uint32_t *seen;  /* [rows][${WORDS}]: a bit for each key of the block that a row sees */
-    uint32_t *hides; /* [rows]: whether the caller hides keys within the row's limits */
+    uint32_t *hides; /* [rows]: 1 where the caller hides keys within the row's limits${biased and ", 2 more where biases are low" or ""} */
     uint32_t *any;   /* [rows]: whether they saw a key, of any block */
     int first;       /* whether none of them did */
 $   end

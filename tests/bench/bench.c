@@ -192,12 +192,14 @@ static void add_task(const struct kernel *kernel, struct task *list, size_t *cou
 }
 
 /* The tasks of a kernel: prefill or layer at several lengths, one more position at several
- * contexts, a projection. */
+ * contexts, a projection. Of cross attention the calls on q, k and v, with as many keys as queries.
+ */
 static size_t list_tasks(const struct kernel *kernel, struct task list[TASKS]) {
     static const size_t lengths[] = {128, 512, 1024, 2048}, contexts[] = {1024, 4096};
     const bool decodes = kernel->causal && !kernel->exact;
-    const size_t capacity = kernel->capacity;
-    const enum kind kind = kernel->has_layer ? LAYER : ATTENTION;
+    const size_t capacity =
+        kernel->cross ? smaller(kernel->capacity, kernel->cache_positions) : kernel->capacity;
+    const enum kind kind = kernel->has_layer && !kernel->cross ? LAYER : ATTENTION;
     size_t count = 0;
     if (kernel->has_layer && !kernel->mla) {
         add_task(kernel, list, &count, PROJECTION, smaller(512, capacity), 0, NULL);
@@ -221,7 +223,7 @@ static size_t list_tasks(const struct kernel *kernel, struct task list[TASKS]) {
             add_task(kernel, list, &count, ATTENTION, 1, contexts[i] - 1, NULL);
     if (kernel->mla && decodes && capacity > 1)
         add_task(kernel, list, &count, ATTENTION, 1, capacity - 1, NULL);
-    if (kernel->block && !kernel->source_width) {
+    if (kernel->block && !kernel->cross) {
         if (!kernel->exact && capacity > 480) /* as many rows as go together */
             add_task(kernel, list, &count, WHOLE_BLOCK, 480, 0, NULL);
         add_task(kernel, list, &count, WHOLE_BLOCK, capacity, 0, NULL);
@@ -896,6 +898,8 @@ static void make_block(struct subject *own) {
                                          .ffn_norm_bias = vector,
                                          .ffn_post_norm = vector,
                                          .ffn_post_norm_bias = vector,
+                                         .attention_scale = vector,
+                                         .ffn_scale = vector,
                                          .w_gate = filled(ffn * inputs, in),
                                          .w_up = filled(ffn * inputs, in),
                                          .w_down = filled(inputs * ffn, out),
@@ -925,7 +929,7 @@ static void run_subject(const struct parts *parts) {
     const struct kernel *kernel = own.kernel;
     struct task list[TASKS];
     const size_t count = list_tasks(kernel, list);
-    const bool block = kernel->capacity >= BLOCK_KEYS && !kernel->window &&
+    const bool block = kernel->cache_positions >= BLOCK_KEYS && !kernel->window &&
                        (!options.only || strstr("block", options.only));
     size_t most = block ? BLOCK_ROWS : 0, keys = block ? BLOCK_KEYS : 0;
     size_t out = most * o_width(kernel);

@@ -419,6 +419,7 @@ static void description(void) {
         kernel->chunk,
         kernel->relative_buckets,
         kernel->relative_max_distance,
+        kernel->cross,
         kernel->relative_bidirectional,
         kernel->key_range,
         kernel->masked,
