@@ -361,8 +361,8 @@ function facts.share(f)
     local dim = f.d_model // f.heads
     local good, takes = facts.fits("head_dim", dim)
     if not good then
-        f:refuse(f:key_of("d_model"), ("heads of %d channels, with %s = %d; a head takes %s"):format(
-            dim, f:key_of("heads"):match("%S+"), f.heads, takes))
+        f:refuse(f:key_of("d_model"), ("heads of %d channels, with %s = %d; a head takes %s")
+            :format(dim, f:key_of("heads"):match("%S+"), f.heads, takes))
     end
     return dim
 end
@@ -459,7 +459,8 @@ function scaling_kinds.longrope(r, f)
         for i, value in ipairs(list) do
             local good, takes = facts.fits("rope.scaling." .. name, value)
             if not good then
-                r:refuse(name, ("number %d of it is %s; it takes %s"):format(i, shown(value), takes))
+                r:refuse(name, ("number %d of it is %s; it takes %s"):format(i, shown(value),
+                    takes))
             end
         end
         if #list ~= f.rotary_dim // 2 then
