@@ -7,6 +7,7 @@
 -- spec.help()              -> the schema as text
 -- spec.text(fields)        -> Lua text of a spec with these fields, in the schema's order
 -- spec.isa_list(text)      -> the instruction sets of "a,b" or "native" | nil, message
+-- spec.row(path)           -> the schema's row of a field, what it takes in words
 -- spec.literal(value), spec.nearest(word, rows), spec.good_name(text)  for others' texts
 -- spec.runs(id), spec.native()  what this machine runs
 -- Messages read "file:line: field 'x' = value: what is wrong; what would be right".
@@ -512,6 +513,19 @@ local function line_of(text, path)
     end
     local place = look(path)
     return place and place.line
+end
+
+--- The schema's row of the field at `path` ("heads", "rope.theta"), and what it takes in words.
+function spec.row(path)
+    local rows, found = spec.fields, nil
+    for name in path:gmatch("[^.]+") do
+        found = nil
+        for _, row in ipairs(rows) do
+            found = row.name == name and row or found
+        end
+        rows = assert(found, path).fields
+    end
+    return found, allowed(found)
 end
 
 -- Where the field at `path` ("heads", "rope.theta") got its value, for messages.

@@ -6,11 +6,13 @@
 --     (the first that has it) and computes it once. A rule is a constant, a key made by the
 --     constructors below, or a function(f). f:with(table) -> facts with other rules in front.
 -- facts.complete(f)             computes every fact, and what follows for any attention
+-- facts.fits(path, value)       -> whether a spec's field takes the value, and what it takes
 -- facts.size, .number, ...      (names, default, null): a key of the config. names: the spellings,
 --     of which all that are given must agree; default: its configuration class's, used where the
 --     key is absent, facts.null if that is None; null: what null stands for, a constant or a
 --     function(f), without it null is refused. facts.must: absent is refused, too, except in a
---     part of a larger model, which leaves out what is as the class has it.
+--     part of a larger model, which leaves out what is as the class has it. facts.of(path): the
+--     constructor of keys with the range of a spec's field; .heads, .eps, ... are such.
 -- Problems raise {refusal = message}.
 local spec = require "spec"
 
@@ -101,8 +103,14 @@ function Reader:refuse(name, value, wrong)
 end
 
 function Reader:missing(name, what)
-    error({ refusal = ("%s: key '%s%s' is missing: %s"):format(self.file, self.path, name, what) },
-        0)
+    local other -- the same in other case, the first by the alphabet
+    for key in pairs(self.values) do
+        if key:lower() == name and (not other or key < other) then
+            other = key
+        end
+    end
+    error({ refusal = ("%s: key '%s%s' is missing%s: %s"):format(self.file, self.path, name,
+        other and (", but there is '%s'"):format(other) or "", what) }, 0)
 end
 
 local function same(a, b)
@@ -172,11 +180,8 @@ local kinds = {
     count = { "a whole number from 0 to 1048576", function(value)
         return math.type(value) == "integer" and value >= 0 and value <= 1 << 20 and value or nil
     end },
-    length = { "a whole number from 1 to 1073741824", function(value)
-        return math.type(value) == "integer" and value >= 1 and value <= 1 << 30 and value or nil
-    end },
-    number = { "a number above 0", function(value)
-        return finite(value) and value > 0 and value or nil
+    number = { "a number above 0, up to 1e+30", function(value)
+        return finite(value) and value > 0 and value <= 1e30 and value or nil
     end },
     flag = { "true or false", function(value)
         if type(value) == "boolean" then return value end
@@ -193,6 +198,22 @@ local kinds = {
     end },
 }
 
+-- A field of a spec takes what the key gives, so the kind is that field's, by its path.
+setmetatable(kinds, { __index = function(_, path)
+    local row, takes = spec.row(path)
+    local whole = row.kind == "integer"
+    kinds[path] = { takes, function(value)
+        return (whole and math.type(value) == "integer" or not whole and type(value) == "number")
+            and value >= row.min and value <= row.max and value or nil
+    end }
+    return kinds[path]
+end })
+
+--- Whether a spec's field at `path` takes the value; if not, what it takes in words.
+function facts.fits(path, value)
+    return kinds[path][2](value) ~= nil, kinds[path][1]
+end
+
 local function constructor(kind, required)
     return function(names, default, null)
         return { kind = kind, names = names, default = default, null = null, required = required,
@@ -201,10 +222,16 @@ local function constructor(kind, required)
 end
 
 facts.size, facts.must = constructor("size"), constructor("size", true)
-facts.count, facts.length = constructor("count"), constructor("length")
+facts.count, facts.length = constructor("count"), constructor("max_seq")
+facts.heads, facts.kv_heads = constructor("heads", true), constructor("kv_heads")
+facts.head_dim = constructor("head_dim")
+facts.eps, facts.base = constructor("block.eps"), constructor("rope.theta")
 facts.number = constructor("number")
 facts.flag, facts.word = constructor("flag"), constructor("word")
 facts.list, facts.activation = constructor("list"), constructor("activation")
+
+--- The constructor of keys whose values the spec's field at `path` takes.
+facts.of = constructor
 
 local function first_name(key)
     return key.names:match("%S+")
@@ -331,7 +358,13 @@ function facts.share(f)
         f:refuse(f:key_of("d_model"), ("not a multiple of %s = %d, and there is no head_dim")
             :format(f:key_of("heads"):match("%S+"), f.heads))
     end
-    return f.d_model // f.heads
+    local dim = f.d_model // f.heads
+    local good, takes = facts.fits("head_dim", dim)
+    if not good then
+        f:refuse(f:key_of("d_model"), ("heads of %d channels, with %s = %d; a head takes %s")
+            :format(dim, f:key_of("heads"):match("%S+"), f.heads, takes))
+    end
+    return dim
 end
 
 --- A rule: refuses what no kernel can be told; key: of the schema above, good: the value that asks
@@ -350,32 +383,33 @@ end
 
 local scaling_kinds = {}
 
-local function scale_key(r, kind, names, default)
-    local value = r:read({ kind = kind, names = names, default = default, null = default })
+-- A key of the scaling, which the spec calls the same.
+local function scale_key(r, name, default)
+    local value = r:read(facts.of("rope.scaling." .. name)(name, default, default))
     return value ~= facts.null and value or nil
 end
 
 local NONE = facts.null
 
 function scaling_kinds.linear(r)
-    local factor = scale_key(r, "number", "factor")
+    local factor = scale_key(r, "factor")
     return { type = "linear", factor = factor }, "linear x" .. facts.plain(factor)
 end
 
 function scaling_kinds.dynamic(r, f)
-    local factor = scale_key(r, "number", "factor")
+    local factor = scale_key(r, "factor")
     return { type = "dynamic", factor = factor,
-        original_max_position_embeddings = scale_key(r, "length",
-            "original_max_position_embeddings", NONE) or f.longest },
+        original_max_position_embeddings = scale_key(r, "original_max_position_embeddings", NONE)
+            or f.longest },
         "dynamic x" .. facts.plain(factor)
 end
 
 function scaling_kinds.llama3(r, f)
     local s = { type = "llama3" }
-    s.factor = scale_key(r, "number", "factor")
-    s.low_freq_factor = scale_key(r, "number", "low_freq_factor")
-    s.high_freq_factor = scale_key(r, "number", "high_freq_factor")
-    s.original_max_position_embeddings = scale_key(r, "length", "original_max_position_embeddings")
+    s.factor = scale_key(r, "factor")
+    s.low_freq_factor = scale_key(r, "low_freq_factor")
+    s.high_freq_factor = scale_key(r, "high_freq_factor")
+    s.original_max_position_embeddings = scale_key(r, "original_max_position_embeddings")
     if s.high_freq_factor <= s.low_freq_factor then
         r:refuse("high_freq_factor", ("not above low_freq_factor = %s"):format(
             facts.plain(s.low_freq_factor)))
@@ -393,17 +427,16 @@ end
 
 function scaling_kinds.yarn(r, f)
     local s = { type = "yarn" }
-    s.factor = scale_key(r, "number", "factor")
-    s.beta_fast = scale_key(r, "number", "beta_fast", 32)
-    s.beta_slow = scale_key(r, "number", "beta_slow", 1)
-    s.original_max_position_embeddings = scale_key(r, "length",
-        "original_max_position_embeddings", NONE) or f.longest
+    s.factor = scale_key(r, "factor")
+    s.beta_fast = scale_key(r, "beta_fast", 32)
+    s.beta_slow = scale_key(r, "beta_slow", 1)
+    s.original_max_position_embeddings = scale_key(r, "original_max_position_embeddings", NONE)
+        or f.longest
     if not r:read(facts.flag("truncate", true)) then
         s.truncate = false
     end
-    local magnitude = scale_key(r, "number", "attention_factor", NONE)
-    local over, under = scale_key(r, "number", "mscale", NONE),
-        scale_key(r, "number", "mscale_all_dim", NONE)
+    local magnitude = scale_key(r, "attention_factor", NONE)
+    local over, under = scale_key(r, "mscale", NONE), scale_key(r, "mscale_all_dim", NONE)
     if not magnitude and over and under then
         magnitude = facts.yarn_magnitude(s.factor, over) / facts.yarn_magnitude(s.factor, under)
     end
@@ -424,8 +457,10 @@ function scaling_kinds.longrope(r, f)
     for _, name in ipairs { "short_factor", "long_factor" } do
         local list = r:read(facts.list(name))
         for i, value in ipairs(list) do
-            if not finite(value) or value <= 0 then
-                r:refuse(name, ("number %d of it is not a number above 0"):format(i))
+            local good, takes = facts.fits("rope.scaling." .. name, value)
+            if not good then
+                r:refuse(name, ("number %d of it is %s; it takes %s"):format(i, shown(value),
+                    takes))
             end
         end
         if #list ~= f.rotary_dim // 2 then
@@ -436,10 +471,10 @@ function scaling_kinds.longrope(r, f)
     end
     local original = f:read(facts.length("original_max_position_embeddings", NONE, NONE),
         "original")
-        or scale_key(r, "length", "original_max_position_embeddings", NONE)
-    local factor = original and f.longest / original or scale_key(r, "number", "factor")
+        or scale_key(r, "original_max_position_embeddings", NONE)
+    local factor = original and f.longest / original or scale_key(r, "factor")
     s.original_max_position_embeddings = original or f.longest
-    local magnitude = scale_key(r, "number", "attention_factor", NONE)
+    local magnitude = scale_key(r, "attention_factor", NONE)
     local text
     if magnitude then
         text = ("%.6g"):format(magnitude)
@@ -501,7 +536,7 @@ function facts.rope(f)
     local key = f.theta_key
     local theta, given
     if object then
-        theta = object:read(facts.number("rope_theta", NONE, NONE))
+        theta = object:read(facts.base("rope_theta", NONE, NONE))
         given = theta and "rope_theta"
     end
     if theta and not by_layer and f:reader():spelled(key.names) and f:read(key, "theta") ~= theta
@@ -547,9 +582,9 @@ function facts.rotary_share(key)
             f:refuse(key.names, "more than the whole of a head; it takes a share of up to 1")
         end
         local dim = math.floor(f.head_dim * share)
-        if dim < 2 then
-            f:refuse(key.names, ("%d channels of head_dim = %d would turn; at least 2 must"):format(
-                dim, f.head_dim))
+        if dim < 2 or dim % 2 == 1 then
+            f:refuse(key.names, ("%d channels of head_dim = %d would turn; it takes a share that "
+                .. "gives an even number, at least 2"):format(dim, f.head_dim))
         end
         return dim
     end
@@ -575,6 +610,15 @@ function facts.complete(f)
     end
     for _, name in ipairs(names) do
         local _ = f[name]
+    end
+    local good, takes = facts.fits("block.ffn", f.ffn_width)
+    if not good then
+        f:refuse(f:key_of("ffn_width"), ("a feed-forward %s wide; its width takes %s"):format(
+            facts.plain(f.ffn_width), takes))
+    end
+    if f.rope and f.rope.rotary_dim % 2 == 1 then
+        f:refuse(f:key_of("head_dim"), ("rotary positions turn pairs, and %d channels of a head "
+            .. "would turn; it takes an even number"):format(f.rope.rotary_dim))
     end
 end
 

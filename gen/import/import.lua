@@ -83,7 +83,7 @@ local function find_type(reader, standard, allowed)
         for i, name in ipairs(import.types()) do
             known[i] = { name = name, also = "" }
         end
-        local guess = spec.nearest(named, known)
+        local guess = named ~= "" and spec.nearest(named, known)
         reader:refuse("model_type", named, "unknown model type; " .. (guess
             and ("did you mean '%s'?"):format(guess)
             or "attnc help models lists the known ones"))
@@ -149,9 +149,14 @@ end
 --- file: the config's path, for names and messages; text: what is in it.
 function import.read(file, text)
     local shown = file:gsub("%c", "?")
+    text = text:gsub("^\xef\xbb\xbf", "") -- a byte order mark, as some editors write
+    if text:find("^\xff\xfe") or text:find("^\xfe\xff") or text:find("\0", 1, true) then
+        return nil, shown .. ": line 1: not a text, or one in UTF-16; it takes JSON in UTF-8"
+    end
     local values, message = attnc.parse_json(text, facts.null)
     if message then
-        return nil, ("%s: %s"):format(shown, (message:gsub("%c", "?")))
+        message = message:gsub(" without JSON_ALLOW_NUL", ""):gsub("%c", "?")
+        return nil, ("%s: %s"):format(shown, message)
     elseif not facts.is_object(values) then
         return nil, shown .. ": not a model's configuration; it takes a JSON object"
     end
@@ -499,9 +504,15 @@ local function spec_text(model, uses, fields, options)
     return table.concat(lines, "\n") .. "\n" .. spec.text(fields)
 end
 
+-- Whether a spec is to be completed by hand: a length that the config does not say.
+local function lacks_length(fields)
+    return not (fields.seq or fields.max_seq) or fields.cross and not fields.cross.max_seq
+end
+
 --- options = {seq = N or nil, isa = list or nil, command = the command line}.
 -- Each spec: {name =, file =, text =, component =, uses = array of {label, layers},
--- problem = why attnc refuses it today, or nil}.
+-- problem = which length is missing, or nil}. What else attnc refuses of a spec, by what its fields
+-- are to each other, is the config's fault.
 function import.specs(model, options)
     local isa, wrong = spec.isa_list(options.isa or import.default_isa)
     if not isa then
@@ -550,6 +561,10 @@ function import.specs(model, options)
         local text = spec_text(model, each.uses, fields, options)
         local file = name .. ".lua"
         local shape, problem = spec.load { file = file, text = text, sets = {} }
+        if not shape and not lacks_length(fields) then
+            return nil, ("%s: makes a spec that is none: %s"):format((model.file:gsub("%c", "?")),
+                problem)
+        end
         specs[i] = { name = name, file = file, text = text, uses = each.uses, fields = fields,
             facts = each.variant.facts, problem = not shape and problem or nil }
     end

@@ -222,7 +222,7 @@ end
 -- ---- norms of q and k ----
 
 local function qk_norm(kind, width, eps_names, eps, more)
-    local key = number(eps_names, eps)
+    local key = facts.eps(eps_names, eps)
     return function(f)
         local norm = { type = kind, width = width, order = "before_rope", eps = (f:read(key)) }
         for name, value in pairs(more or {}) do
@@ -243,11 +243,11 @@ end
 local modern = like(attention, {
     label = "decoder",
     d_model = must "hidden_size",
-    heads = must "num_attention_heads",
+    heads = facts.heads "num_attention_heads",
     layers = must "num_hidden_layers",
     ffn_width = must "intermediate_size",
-    kv_heads = size("num_key_value_heads", NONE, fact "heads"),
-    head_dim = size("head_dim", NONE, facts.share),
+    kv_heads = facts.kv_heads("num_key_value_heads", NONE, fact "heads"),
+    head_dim = facts.head_dim("head_dim", NONE, facts.share),
     max_seq = length "max_position_embeddings",
     act = activation "hidden_act",
     gated = true,
@@ -256,13 +256,13 @@ local modern = like(attention, {
         return f.rope_layout == "interleaved" and "rope-gptj" or "rope-neox"
     end,
     rope_layout = "half",
-    theta_key = function() return number("rope_theta", 10000) end,
+    theta_key = function() return facts.base("rope_theta", 10000) end,
     rotary_dim = fact "head_dim",
     rope = facts.rope,
     qkv_bias = false,
     o_bias = false,
     norm_type = "rmsnorm",
-    norm_eps = number("rms_norm_eps", 1e-6),
+    norm_eps = facts.eps("rms_norm_eps", 1e-6),
     defaults = { act = "silu" },
 })
 
@@ -271,8 +271,8 @@ local any_bias = {
     o_bias = flag("attention_bias", false),
 }
 local any_ffn_bias = { ffn_bias = flag("mlp_bias", false) }
-local layernorm = { norm_type = "layernorm", norm_eps = number("layer_norm_eps", 1e-5) }
-local layernorm_of_gpt2 = { norm_eps = number("layer_norm_epsilon", 1e-5) }
+local layernorm = { norm_type = "layernorm", norm_eps = facts.eps("layer_norm_eps", 1e-5) }
+local layernorm_of_gpt2 = { norm_eps = facts.eps("layer_norm_epsilon", 1e-5) }
 local fixed_eps = { norm_eps = 1e-5 } -- PyTorch's own
 
 local experts = { without_ffn = true,
@@ -295,8 +295,8 @@ local function dense_and_experts(sparse, dense_facts, expert_facts)
 end
 
 -- Types whose classes take no null for these.
-local fixed_head_dim = { head_dim = size "head_dim" }
-local fixed_kv_heads = { kv_heads = size "num_key_value_heads" }
+local fixed_head_dim = { head_dim = facts.head_dim "head_dim" }
+local fixed_kv_heads = { kv_heads = facts.kv_heads "num_key_value_heads" }
 
 local function sized(d_model, heads, layers, ffn_width, max_seq, more)
     local defaults = { d_model = d_model, heads = heads, layers = layers, ffn_width = ffn_width,
@@ -319,7 +319,7 @@ types.mistral = with(modern, sized(4096, 32, 32, 14336, 131072, { kv_heads = 8 }
     { window = length("sliding_window", 4096, NONE) })
 types.mixtral = with(modern, experts, sized(4096, 32, 32, 14336, 131072, { kv_heads = 8,
     norm_eps = 1e-5 }), {
-    theta_key = function() return number "rope_theta" end, -- 1000000 or 10000, by version
+    theta_key = function() return facts.base "rope_theta" end, -- 1000000 or 10000, by version
     window = length("sliding_window", NONE, NONE),
     note = function(f)
         return ("ffn width is per expert (%d, top %d)"):format(f:read(size("num_local_experts", 8)),
@@ -460,7 +460,8 @@ types.gemma3_text = with(modern, any_bias, one_direction, fixed_head_dim, fixed_
         window = window_of_layers(4096),
         -- local layers turn by a base of their own, never scaled
         theta_key = function(f)
-            return f.sliding and number("rope_local_base_freq", 10000) or number("rope_theta", 1e6)
+            return f.sliding and facts.base("rope_local_base_freq", 10000)
+                or facts.base("rope_theta", 1e6)
         end,
         theta_marked = false,
         scaled = function(f) return not f.sliding end,
@@ -481,9 +482,9 @@ types.phi = with(modern, layernorm, sized(2048, 32, 24, 8192, 2048), {
 })
 types["phi-msft"] = with(types.phi, layernorm_of_gpt2, sized(1024, 16, 20, nil, 2048), {
     d_model = must "n_embd",
-    heads = must "n_head",
+    heads = facts.heads "n_head",
     layers = must "n_layer",
-    kv_heads = size("n_head_kv", NONE, fact "heads"),
+    kv_heads = facts.kv_heads("n_head_kv", NONE, fact "heads"),
     head_dim = facts.share,
     max_seq = length "n_positions",
     ffn_width = times("n_inner", 4),
@@ -507,13 +508,13 @@ types.starcoder2 = with(modern, fixed_kv_heads, sized(3072, 24, 30, 12288, 4096,
     o_bias = flag("use_bias", true),
     ffn_bias = flag("use_bias", true),
     norm_type = "layernorm",
-    norm_eps = number("norm_epsilon", 1e-5),
+    norm_eps = facts.eps("norm_epsilon", 1e-5),
     window = length("sliding_window", NONE, NONE),
 })
 
 local cohere_block = with(layernorm, { place = "parallel", norm_bias = false })
 types.cohere = with(modern, any_bias, cohere_block, sized(8192, 64, 40, 22528, 8192), {
-    theta_key = function() return number "rope_theta" end, -- 10000 or 500000, by version
+    theta_key = function() return facts.base "rope_theta" end, -- 10000 or 500000, by version
     rope_layout = "interleaved",
     qk_norm = if_flag(flag("use_qk_norm", false, false),
         qk_norm("layernorm", "head", "layer_norm_eps", 1e-5, { weights = "per_head" })),
@@ -521,7 +522,8 @@ types.cohere = with(modern, any_bias, cohere_block, sized(8192, 64, 40, 22528, 8
 })
 types.cohere2 = with(modern, any_bias, cohere_block, sized(8192, 64, 40, 22528, 8192), {
     rope_layout = "interleaved",
-    variants = split(sliding_pattern("sliding_window_pattern", 4), local_and_global),
+    variants = split(sliding_pattern("sliding_window_pattern _sliding_window_pattern", 4),
+        local_and_global),
     window = window_of_layers(4096),
     -- global layers know no positions
     rope = function(f) return f.sliding and facts.rope(f) or nil end,
@@ -545,7 +547,7 @@ types.olmo2 = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048, { norm_eps
     end,
 })
 types.olmo3 = with(types.olmo2, {
-    theta_key = function() return number "rope_theta" end, -- 10000 or 500000, by version
+    theta_key = function() return facts.base "rope_theta" end, -- 10000 or 500000, by version
     variants = split(function(i) return (i + 1) % 4 ~= 0 end, local_and_global),
     window = window_of_layers(4096),
     scaled = function(f) return not f.sliding end,
@@ -566,7 +568,7 @@ types.stablelm = with(modern, fixed_kv_heads, layernorm, sized(2560, 32, 32, 691
 
 types.granite = with(modern, any_bias, any_ffn_bias,
     scale_by_factor("attention_multiplier", 1.0), sized(4096, 32, 32, 11008, 2048), {
-        residual_multiplier = number("residual_multiplier", 1.0),
+        residual_multiplier = facts.of("block.residual_multiplier")("residual_multiplier", 1.0),
         embedding_multiplier = number("embedding_multiplier", 1.0),
         note = function(f)
             return ("residual_multiplier %s after o_proj"):format(
@@ -666,7 +668,7 @@ end
 local mla = with(modern, {
     one_row = "-", -- the attention is the same
     kv_heads = function(f)
-        local given = f:read(size("num_key_value_heads", NONE, fact "heads"))
+        local given = f:read(facts.kv_heads("num_key_value_heads", NONE, fact "heads"))
         if given ~= f.heads then
             f:refuse("num_key_value_heads", ("latent attention has a key and value for each of "
                 .. "its num_attention_heads = %d heads"):format(f.heads))
@@ -675,15 +677,15 @@ local mla = with(modern, {
     end,
     mla = function(f)
         return {
-            kv_rank = f:read(size("kv_lora_rank", 512)),
-            q_rank = f:read(size("q_lora_rank", 1536, NONE)),
-            nope_dim = f:read(size("qk_nope_head_dim", 128)),
-            rope_dim = f:read(size("qk_rope_head_dim", 64)),
+            kv_rank = f:read(facts.of("mla.kv_rank")("kv_lora_rank", 512)),
+            q_rank = f:read(facts.of("mla.q_rank")("q_lora_rank", 1536, NONE)),
+            nope_dim = f:read(facts.of("mla.nope_dim")("qk_nope_head_dim", 128)),
+            rope_dim = f:read(facts.of("mla.rope_dim")("qk_rope_head_dim", 64)),
             eps = 1e-6,
         }
     end,
     head_dim = function(f) return f.mla.nope_dim + f.mla.rope_dim end,
-    v_head_dim = size("v_head_dim", 128),
+    v_head_dim = facts.of("v_head_dim")("v_head_dim", 128),
     rotary_dim = function(f) return f.mla.rope_dim end,
     rope_layout = "interleaved",
     position = function(f)
@@ -733,7 +735,7 @@ local gpt2 = with(attention, layernorm_of_gpt2, {
     ffn_bias = true,
     label = "decoder",
     d_model = must "n_embd hidden_size",
-    heads = must "n_head num_attention_heads",
+    heads = facts.heads "n_head num_attention_heads",
     layers = must "n_layer num_hidden_layers",
     max_seq = length "n_positions max_position_embeddings",
     ffn_width = times("n_inner", 4),
@@ -788,7 +790,7 @@ types.gpt_neo = with(attention, unscaled, layernorm_of_gpt2, sized(2048, 16, 24,
     { act = "gelu_tanh" }), {
     label = "decoder",
     d_model = must "hidden_size",
-    heads = must "num_heads num_attention_heads",
+    heads = facts.heads "num_heads num_attention_heads",
     layers = must "num_layers num_hidden_layers",
     max_seq = length "max_position_embeddings",
     ffn_width = times("intermediate_size", 4),
@@ -844,7 +846,7 @@ types.gpt_neo = with(attention, unscaled, layernorm_of_gpt2, sized(2048, 16, 24,
 types.gpt_neox = with(modern, layernorm, sized(6144, 64, 44, 24576, 2048, { act = "gelu" }), {
     kv_heads = fact "heads",
     head_dim = facts.share,
-    theta_key = function() return number("rotary_emb_base rope_theta", 10000) end,
+    theta_key = function() return facts.base("rotary_emb_base rope_theta", 10000) end,
     rotary_dim = facts.rotary_share(number("rotary_pct partial_rotary_factor", 0.25)),
     gated = false,
     qkv_bias = flag("attention_bias", true),
@@ -859,7 +861,7 @@ types.gpt_neox = with(modern, layernorm, sized(6144, 64, 44, 24576, 2048, { act 
 types.opt = with(attention, sized(768, 12, 12, 3072, 2048, { act = "relu" }), {
     label = "decoder",
     d_model = must "hidden_size",
-    heads = must "num_attention_heads",
+    heads = facts.heads "num_attention_heads",
     layers = must "num_hidden_layers",
     ffn_width = must "ffn_dim",
     max_seq = length "max_position_embeddings",
@@ -880,7 +882,7 @@ types.opt = with(attention, sized(768, 12, 12, 3072, 2048, { act = "relu" }), {
 types.bloom = with(attention, layernorm_of_gpt2, sized(64, 8, 2), {
     label = "decoder",
     d_model = must "hidden_size n_embed",
-    heads = must "n_head num_attention_heads",
+    heads = facts.heads "n_head num_attention_heads",
     layers = must "n_layer num_hidden_layers",
     max_seq = length("seq_length", NONE, NONE),
     ffn_width = function(f) return 4 * f.d_model end, -- n_inner is not looked at
@@ -905,14 +907,14 @@ end
 types.falcon = with(attention, layernorm_of_gpt2, sized(4544, 71, 32, nil, 2048), {
     label = "decoder",
     d_model = must "hidden_size n_embed",
-    heads = must "num_attention_heads n_head",
+    heads = facts.heads "num_attention_heads n_head",
     layers = must "num_hidden_layers n_layer",
     kv_heads = function(f)
         local new = f:read(flag("new_decoder_architecture"), "new_architecture")
         if not new and f:read(flag("multi_query", true)) then
             return 1 -- whatever num_kv_heads says
         end
-        return f:read(size("num_kv_heads n_head_kv", NONE, fact "heads"))
+        return f:read(facts.kv_heads("num_kv_heads n_head_kv", NONE, fact "heads"))
     end,
     max_seq = length "max_position_embeddings",
     ffn_width = times("ffn_hidden_size", 4),
@@ -922,7 +924,7 @@ types.falcon = with(attention, layernorm_of_gpt2, sized(4544, 71, 32, nil, 2048)
     position = function(f)
         return f.alibi and "alibi(2^-8/n slopes, scaled as the scores)" or "rope-neox"
     end,
-    theta_key = function() return number("rope_theta", 10000) end,
+    theta_key = function() return facts.base("rope_theta", 10000) end,
     rotary_dim = fact "head_dim",
     rope_layout = "half",
     rope = function(f) return not f.alibi and facts.rope(f) or nil end,
@@ -936,15 +938,17 @@ types.falcon = with(attention, layernorm_of_gpt2, sized(4544, 71, 32, nil, 2048)
     -- one or two norms in parallel, of the new architecture
     parallel_norms = function(f)
         local new = f:read(flag("new_decoder_architecture"), "new_architecture")
-        return new and f:read(size("num_ln_in_parallel_attn", 2, 2)) or nil
+        local norms = new and f:read(facts.of("block.parallel_norms")("num_ln_in_parallel_attn", 2,
+            2))
+        return norms or nil
     end,
     note = function(f)
         local new = f:read(flag("new_decoder_architecture"), "new_architecture")
         if new then
-            return ("parallel, two LNs; fused qkv per group [%dq,k,v]"):format(
-                f.heads // f.kv_heads)
+            return ("parallel, %s; fused qkv per group [%dq,k,v]"):format(
+                f.parallel_norms == 2 and "two LNs" or "one LN", f.heads // f.kv_heads)
         end
-        local given = f:read(size("num_kv_heads n_head_kv", NONE, fact "heads"))
+        local given = f:read(facts.kv_heads("num_kv_heads n_head_kv", NONE, fact "heads"))
         return (f.kv_heads ~= given and f:reader():spelled("num_kv_heads n_head_kv")
             and ("num_kv_heads %d in file must be ignored: multi_query & !new_decoder_architecture"
                 .. " => 1; "):format(given) or "")
@@ -967,10 +971,11 @@ end
 types.mpt = with(attention, sized(2048, 16, 24, nil, 2048), {
     label = "decoder",
     d_model = must "d_model hidden_size",
-    heads = must "n_heads num_attention_heads",
+    heads = facts.heads "n_heads num_attention_heads",
     layers = must "n_layers num_hidden_layers",
     max_seq = length "max_seq_len",
     ffn_width = function(f) return f:read(size("expansion_ratio", 4)) * f.d_model end,
+    key_names = { ffn_width = "expansion_ratio" },
     act = "gelu",
     causal = true,
     part = mpt_part,
@@ -982,11 +987,11 @@ types.mpt = with(attention, sized(2048, 16, 24, nil, 2048), {
             .. "it takes true")(f.part)
         facts.only(flag("prefix_lm", false), false, "not supported; it takes false")(f.part)
         facts.only(flag("qk_ln", false), false, "not supported; it takes false")(f.part)
-        local most = f.part:read(number("alibi_bias_max", 8))
+        local most = f.part:read(facts.of("alibi.bias_max")("alibi_bias_max", 8))
         return most == 8 or { bias_max = most }
     end,
     position = function(f)
-        local most = f.part:read(number("alibi_bias_max", 8))
+        local most = f.part:read(facts.of("alibi.bias_max")("alibi_bias_max", 8))
         return ("alibi(bias_max %s)"):format(facts.plain(most))
     end,
     scale = function(f)
@@ -1001,7 +1006,7 @@ types.mpt = with(attention, sized(2048, 16, 24, nil, 2048), {
     qkv_bias = false,
     o_bias = false,
     norm_bias = false,
-    norm_eps = number("layer_norm_epsilon", 1e-5),
+    norm_eps = facts.eps("layer_norm_epsilon", 1e-5),
     note = "learned_pos_emb is ignored since alibi; fused Wqkv [q|k|v]",
 })
 
@@ -1009,7 +1014,7 @@ types.mpt = with(attention, sized(2048, 16, 24, nil, 2048), {
 -- model_type.
 types.nanogpt = with(gpt2, sized(768, 12, 12, nil, 1024), {
     d_model = must "n_embd",
-    heads = must "n_head",
+    heads = facts.heads "n_head",
     layers = must "n_layer",
     max_seq = must "block_size",
     ffn_width = function(f) return 4 * f.d_model end,
@@ -1025,9 +1030,9 @@ types.nanogpt = with(gpt2, sized(768, 12, 12, nil, 1024), {
 })
 types["llama2.c"] = with(modern, sized(4096, 32, 32), {
     d_model = must "dim",
-    heads = must "n_heads",
+    heads = facts.heads "n_heads",
     layers = must "n_layers",
-    kv_heads = size("n_kv_heads", NONE, fact "heads"),
+    kv_heads = facts.kv_heads("n_kv_heads", NONE, fact "heads"),
     head_dim = facts.share,
     max_seq = length("max_seq_len", NONE, NONE),
     -- two thirds of four times the width, up to a multiple, which its training and its model
@@ -1046,8 +1051,9 @@ types["llama2.c"] = with(modern, sized(4096, 32, 32), {
         end
         return up(multiple or 32)
     end,
+    key_names = { ffn_width = "hidden_dim ffn_dim_multiplier multiple_of" },
     act = "silu",
-    norm_eps = number("norm_eps", 1e-5),
+    norm_eps = facts.eps("norm_eps", 1e-5),
     rope_layout = "interleaved",
     theta_marked = false,
     unscaled = facts.only(flag("use_scaled_rope", false), false,
@@ -1065,7 +1071,7 @@ models.by_keys = {
 local bert = with(attention, sized(768, 12, 12, 3072, 512, { act = "gelu" }), {
     label = function(f) return f.causal and "decoder" or "encoder" end,
     d_model = must "hidden_size",
-    heads = must "num_attention_heads",
+    heads = facts.heads "num_attention_heads",
     layers = must "num_hidden_layers",
     ffn_width = must "intermediate_size",
     max_seq = length "max_position_embeddings",
@@ -1077,7 +1083,7 @@ local bert = with(attention, sized(768, 12, 12, 3072, 512, { act = "gelu" }), {
     o_bias = true,
     ffn_bias = true,
     place = "post",
-    norm_eps = number("layer_norm_eps", 1e-12),
+    norm_eps = facts.eps("layer_norm_eps", 1e-12),
     absolute = facts.only(word("position_embedding_type", "absolute"), "absolute",
         "positions relative to a key's content are not supported; it takes absolute"),
     crosses = facts.only(flag("add_cross_attention", false), false,
@@ -1098,12 +1104,18 @@ types.roberta = with(bert, {
 types["xlm-roberta"], types.camembert = types.roberta, types.roberta
 types.electra = with(bert, sized(256, 4, 12, 1024, 512))
 types.albert = with(bert, sized(4096, 64, 12, 16384, 512, { act = "gelu_tanh" }), {
-    note = "all layers share one set of weights",
+    inner = facts.only(size("inner_group_num", 1), 1,
+        "groups of several attentions are not read; it takes 1"),
+    note = function(f)
+        local groups = f:read(size("num_hidden_groups", 1))
+        return groups == 1 and "all layers share one set of weights"
+            or ("layers share %d sets of weights, in groups"):format(groups)
+    end,
 })
 types.distilbert = with(bert, sized(768, 12, 6, 3072, 512), {
     label = "encoder",
     d_model = must "dim hidden_size",
-    heads = must "n_heads num_attention_heads",
+    heads = facts.heads "n_heads num_attention_heads",
     layers = must "n_layers num_hidden_layers",
     ffn_width = must "hidden_dim",
     act = activation "activation",
@@ -1125,7 +1137,7 @@ types.modernbert = with(modern, sized(768, 12, 22, 1152, 8192), {
     o_bias = flag("attention_bias", false),
     norm_type = "layernorm",
     norm_bias = flag("norm_bias", false),
-    norm_eps = number("norm_eps", 1e-5),
+    norm_eps = facts.eps("norm_eps", 1e-5),
     ffn_bias = flag("mlp_bias", false),
     variants = split(function(i, f)
         return i % f:read(size("global_attn_every_n_layers", 3)) ~= 0
@@ -1162,8 +1174,8 @@ types.modernbert = with(modern, sized(768, 12, 22, 1152, 8192), {
             :format(f.window - 1, f:read(length("local_attention", 128))) or nil
     end,
     theta_key = function(f)
-        return f.sliding and number("local_rope_theta", 10000)
-            or number("global_rope_theta", 160000)
+        return f.sliding and facts.base("local_rope_theta", 10000)
+            or facts.base("global_rope_theta", 160000)
     end,
     theta_marked = false,
     note = function(f)
@@ -1194,7 +1206,7 @@ end
 local vision = with(attention, {
     label = "encoder",
     d_model = must "hidden_size",
-    heads = must "num_attention_heads",
+    heads = facts.heads "num_attention_heads",
     layers = must "num_hidden_layers",
     ffn_width = must "intermediate_size",
     act = activation "hidden_act",
@@ -1204,7 +1216,7 @@ local vision = with(attention, {
     qkv_bias = true,
     o_bias = true,
     ffn_bias = true,
-    norm_eps = number("layer_norm_eps", 1e-12),
+    norm_eps = facts.eps("layer_norm_eps", 1e-12),
     note = function(f) return ("%d tokens"):format(f.tokens) end,
     defaults = { act = "gelu" },
 })
@@ -1221,6 +1233,7 @@ types.dinov2 = with(types.vit, {
     act = function(f)
         return f.gated and "silu" or f:read(activation("hidden_act", "gelu"))
     end,
+    key_names = { ffn_width = "mlp_ratio" },
     -- the gated one has two thirds of the width, up to a multiple of 8
     ffn_width = function(f)
         local width = math.floor(f.d_model * f:read(number("mlp_ratio", 4)))
@@ -1291,14 +1304,14 @@ local function encoder_decoder(d_model, layers, heads, ffn_width, max_seq, act, 
     }, more, {
         components = {
             { label = "encoder", suffix = "encoder",
-                heads = must "encoder_attention_heads", layers = must "encoder_layers",
+                heads = facts.heads "encoder_attention_heads", layers = must "encoder_layers",
                 ffn_width = must "encoder_ffn_dim" },
             with(self_part, { label = "decoder self", suffix = "decoder", causal = true,
-                heads = must "decoder_attention_heads", layers = must "decoder_layers",
+                heads = facts.heads "decoder_attention_heads", layers = must "decoder_layers",
                 ffn_width = must "decoder_ffn_dim" }),
             with(cross_part, { label = "decoder cross", suffix = "cross", position = "none",
                 source_seq = fact "max_seq",
-                heads = must "decoder_attention_heads", layers = must "decoder_layers",
+                heads = facts.heads "decoder_attention_heads", layers = must "decoder_layers",
                 ffn_width = must "decoder_ffn_dim" }),
         },
     })
@@ -1336,8 +1349,10 @@ end
 local function buckets(bidirectional)
     return {
         relative_bias = function(f)
-            return { buckets = f:read(size("relative_attention_num_buckets", 32)),
-                max_distance = f:read(size("relative_attention_max_distance", 128)),
+            return { buckets = f:read(facts.of("relative_bias.buckets")(
+                "relative_attention_num_buckets", 32)),
+                max_distance = f:read(facts.of("relative_bias.max_distance")(
+                    "relative_attention_max_distance", 128)),
                 bidirectional = bidirectional }
         end,
         position = function(f)
@@ -1352,8 +1367,8 @@ local function t5(d_model, heads, layers, d_ff, feed_forward)
     local decoder_layers = size("num_decoder_layers", NONE, fact "encoder_layers")
     return with(attention, unscaled, {
         d_model = must "d_model hidden_size",
-        heads = must "num_heads num_attention_heads",
-        head_dim = size "d_kv",
+        heads = facts.heads "num_heads num_attention_heads",
+        head_dim = facts.head_dim "d_kv",
         encoder_layers = must "num_layers num_hidden_layers",
         layers = decoder_layers,
         ffn_width = must "d_ff",
@@ -1371,7 +1386,7 @@ local function t5(d_model, heads, layers, d_ff, feed_forward)
         qkv_bias = false,
         o_bias = false,
         norm_type = "rmsnorm",
-        norm_eps = number("layer_norm_epsilon", 1e-6),
+        norm_eps = facts.eps("layer_norm_epsilon", 1e-6),
         defaults = { d_model = d_model, heads = heads, encoder_layers = layers, ffn_width = d_ff,
             head_dim = 64 },
         components = {
@@ -1426,7 +1441,7 @@ types.paligemma = { parts = {
 } }
 
 types.mllama_vision_model = with(vision, sized(1280, 16, 32, 5120), {
-    norm_eps = number("norm_eps", 1e-5),
+    norm_eps = facts.eps("norm_eps", 1e-5),
     -- the last layers, which see the tiles together
     variants = function(f)
         local first, layers = f.layers - f:read(size("num_global_layers", 8)), { {}, {} }
@@ -1440,7 +1455,7 @@ types.mllama_vision_model = with(vision, sized(1280, 16, 32, 5120), {
         }
     end,
     one_row = "-",
-    heads = must "attention_heads num_attention_heads",
+    heads = facts.heads "attention_heads num_attention_heads",
     layers = function(f)
         return f:read(must("num_hidden_layers", 32)) + f:read(size("num_global_layers", 8))
     end,

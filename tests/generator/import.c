@@ -305,7 +305,39 @@ static const struct {
     {"meta-llama-Meta-Llama-3-8B", "attention_bias", "null",
      "'attention_bias' = null|true or false"},
     {"meta-llama-Meta-Llama-3-8B", "rope_theta", "\"5e5\"", "'rope_theta' = \"5e5\"|number"},
-    {"meta-llama-Meta-Llama-3-8B", "rope_theta", "-1", "'rope_theta' = -1|above 0"},
+    {"meta-llama-Meta-Llama-3-8B", "rope_theta", "-1", "'rope_theta' = -1|from 1 to 1e+12"},
+    {"meta-llama-Meta-Llama-3-8B", "rope_theta", "0", "'rope_theta' = 0|from 1 to 1e+12"},
+    {"meta-llama-Meta-Llama-3-8B", "rope_theta", "1e300", "'rope_theta' = 1e+300|from 1 to"},
+    {"meta-llama-Meta-Llama-3-8B", "rms_norm_eps", "1e300",
+     "'rms_norm_eps' = 1e+300|from 1e-12 to 1"},
+    {"meta-llama-Meta-Llama-3-8B", "rms_norm_eps", "-1e-5", "'rms_norm_eps' = -1e-05|from 1e-12"},
+    {"meta-llama-Meta-Llama-3-8B", "rms_norm_eps", "true", "'rms_norm_eps' = true|a number from"},
+    {"meta-llama-Meta-Llama-3-8B", "num_attention_heads", "4096",
+     "'num_attention_heads' = 4096|from 1 to 1024"},
+    {"meta-llama-Meta-Llama-3-8B", "num_attention_heads", "2",
+     "'hidden_size' = 4096: heads of 2048 channels, with num_attention_heads = 2|from 1 to 1024"},
+    {"meta-llama-Llama-3.2-1B-Instruct", "head_dim", "2048", "'head_dim' = 2048|from 1 to 1024"},
+    {"meta-llama-Llama-3.2-1B-Instruct", "head_dim", "63", "'head_dim' = 63|63 channels|even"},
+    {"meta-llama-Meta-Llama-3-8B", "max_position_embeddings", "1000000000000",
+     "'max_position_embeddings' = 1000000000000|from 1 to 16777216"},
+    {"meta-llama-Llama-3.2-1B-Instruct", "rope_scaling.factor", "1e300",
+     "'rope_scaling.factor' = 1e+300|from 1 to 1e+06"},
+    {"meta-llama-Llama-3.2-1B-Instruct", "rope_scaling.high_freq_factor", "1e300",
+     "'rope_scaling.high_freq_factor' = 1e+300|from 1e-06 to 1e+06"},
+    {"google-gemma-2-2b-it", "attn_logit_softcapping", "1e300",
+     "'attn_logit_softcapping' = 1e+300|up to 1e+30"},
+    {"google-t5-small", "relative_attention_num_buckets", "1",
+     "'relative_attention_num_buckets' = 1|from 2 to 4096"},
+    {"ibm-granite-granite-3.3-2b-base", "residual_multiplier", "1e9",
+     "'residual_multiplier' = 1000000000.0|from 1e-06 to 1e+06"},
+    {"mosaicml-mpt-7b-instruct", "attn_config.alibi_bias_max", "0",
+     "'attn_config.alibi_bias_max' = 0|from 0.001 to 1000"},
+    {"mosaicml-mpt-7b-instruct", "expansion_ratio", "1000",
+     "'expansion_ratio' = 1000: a feed-forward 4096000 wide|from 0 to 1048576"},
+    {"deepseek-ai-DeepSeek-V2-Lite", "kv_lora_rank", "4096",
+     "'kv_lora_rank' = 4096|from 1 to 1023"},
+    {"tiiuae-falcon-40b", "num_ln_in_parallel_attn", "3",
+     "'num_ln_in_parallel_attn' = 3|from 1 to 2"},
     {"meta-llama-Meta-Llama-3-8B", "rope_scaling", "2", "'rope_scaling' = 2|object"},
     {"meta-llama-Meta-Llama-3-8B", "rope_scaling", "{\"factor\": 2.0}", "'rope_scaling.rope_type'"},
     {"meta-llama-Meta-Llama-3-8B", "rope_scaling", "{\"type\": \"linear\"}",
@@ -327,9 +359,11 @@ static const struct {
     {"microsoft-Phi-3-mini-128k-instruct", "rope_scaling.short_factor", "[1, 1]",
      "'rope_scaling.short_factor'|2 numbers|48"},
     {"microsoft-Phi-3-mini-128k-instruct", "rope_scaling.long_factor", "[1, \"x\"]",
-     "'rope_scaling.long_factor'|number 2"},
+     "'rope_scaling.long_factor'|number 2 of it is \"x\"|from 0.001 to"},
     {"microsoft-phi-2", "partial_rotary_factor", "1.5", "'partial_rotary_factor' = 1.5"},
     {"microsoft-phi-2", "partial_rotary_factor", "0.001", "'partial_rotary_factor'|head_dim = 80"},
+    {"microsoft-phi-2", "partial_rotary_factor", "0.3625",
+     "'partial_rotary_factor' = 0.3625: 29 channels of head_dim = 80|even"},
     {"EleutherAI-gpt-j-6b", "rotary_dim", "512", "'rotary_dim' = 512|256"},
     {"EleutherAI-pythia-6.9b-deduped", "partial_rotary_factor", "0.5",
      "'partial_rotary_factor' = 0.5|contradicts|'rotary_pct' = 0.25"},
@@ -419,6 +453,11 @@ Test(import, files_that_are_no_good_configs_are_refused) {
         {"[1]", "JSON object"},
         {"3", "line 1"},
         {"{}", "'model_type' is missing"},
+        {"{\"Model_Type\": \"gpt2\"}", "'model_type' is missing, but there is 'Model_Type'"},
+        {"{\"model_type\": \"\"}", "'model_type' = \"\"|attnc help models"},
+        {"\xff\xfe{", "line 1|UTF-16; it takes JSON in UTF-8"},
+        {"{\"model_type\": \"a\\u0000b\"}", "line 1: \\u0000 is not allowed near"},
+        {"{\n\"rms_norm_eps\": NaN}", "line 2: invalid token near 'NaN'"},
         {"{\"model_type\": \"gpt2\", \"n_embd\": 99999999999999999999}", "line 1"},
         {GPT_NEO ", \"attention_types\": []}",
          "'attention_types' = []: it makes 0 layers, num_layers says 12"},
@@ -429,6 +468,9 @@ Test(import, files_that_are_no_good_configs_are_refused) {
         {QWEN3_MOE ", \"decoder_sparse_step\": 0}", "'decoder_sparse_step' = 0: it takes a whole"},
         {QWEN3_MOE ", \"mlp_only_layers\": [\"0\"]}", "'mlp_only_layers' = |numbers of layers"},
         {QWEN3_MOE ", \"mlp_only_layers\": [0]}", "'intermediate_size' is missing"},
+        {"{\"model_type\": \"deepseek_v2\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
+         "\"num_hidden_layers\": 2, \"intermediate_size\": 96, \"kv_lora_rank\": 1000}",
+         "makes a spec that is none|'mla.kv_rank' = 1000: with rope_dim = 64 more than 1024"},
     };
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         char words[128];
@@ -685,6 +727,11 @@ Test(import, files_appear_whole_or_not_at_all) {
     json_decref(rows);
     expect_words("both/openai_whisper_tiny_decoder.lua", "  seq = 7,");
     expect_words("both/openai_whisper_tiny_encoder.lua", "  seq = 1500,");
+    /* a byte order mark is none of the text; the only spec goes by the name of the file */
+    write_text("marked.json", "\xef\xbb\xbf{\"model_type\": \"gpt2\", \"n_embd\": 64, "
+                              "\"n_head\": 4, \"n_layer\": 2}");
+    cr_expect_eq(attnc("import", "marked.json", "-o", "marked")->status, 0);
+    cr_expect_eq(access("marked/marked.lua", F_OK), 0);
     /* a file called config.json goes by its directory's name */
     char *text = read_text(path);
     cr_assert_eq(mkdir("My-Model.2", 0777), 0);
