@@ -52,8 +52,8 @@ local operations = {
 local rounding = {
     -- (x, y, a) x, +0 where y < a, x where y is NaN
     { zero_below = 3 },
-    -- (x) to an integer, ties to even; (x, n, y, a) x * 2^n, +0 where y < a
-    { round_even = 1, scale_unless_below = 4 },
+    -- (x) minus the integer nearest to it, ties to even; (x, n, y, a) x * 2^n, +0 where y < a
+    { minus_rounded = 1, scale_unless_below = 4 },
 }
 local optional = {
     prefetch = 1, -- (p) for reading
@@ -154,7 +154,7 @@ local function check(set, path)
     local whole, lacking = has(operations)
     need(whole, ("lacks the operation '%s'"):format(lacking))
     need(has(rounding[1]) or has(rounding[2]),
-        "lacks zero_below, or round_even and scale_unless_below")
+        "lacks zero_below, or minus_rounded and scale_unless_below")
     for name in pairs(set.ops) do
         need(known[name], ("has an operation that no template uses, '%s'"):format(name))
     end

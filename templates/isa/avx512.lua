@@ -87,8 +87,7 @@ return _mm_cvtss_f32(_mm_add_ss(z, _mm_movehdup_ps(z)));]],
         clamp = "_mm512_min_ps(_mm512_set1_ps($3), _mm512_max_ps(_mm512_set1_ps($2), $1))",
         max = "_mm512_max_ps($1, $2)",
         shift_exponent = "_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512($1), 23))",
-        round_even =
-            "_mm512_roundscale_ps($1, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)",
+        minus_rounded = "_mm512_reduce_ps($1, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)",
         scale_unless_below = "_mm512_maskz_scalef_ps("
             .. "_mm512_cmp_ps_mask($3, _mm512_set1_ps($4), _CMP_NLT_UQ), $1, $2)",
         negative_infinity = "_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_set1_epi32(0x1ff), 23))",

@@ -293,7 +293,8 @@ $     end
 }
 
 $   end
-/* Changes the scores of one block before the softmax takes them, of the keys that each row sees:
+/* Changes the scores of one block before the softmax takes them, of the keys that each of `rows` rows sees,
+ * the first of which is the place's row `row`:
 $   if shape.softcap then
  * soft cap${shape.alibi and ", then" or ""}
 $   end
@@ -310,7 +311,7 @@ $   if masked then
  * keys that are not seen: -infinity
 $   end
  */
-static ${ID}_TILE void ${id}_adjust(float *s, int rows, ${limits_parameter}${place_parameter})
+static ${ID}_TILE void ${id}_adjust(float *s, int row, int rows, ${limits_parameter}${place_parameter})
 {
 $   if shape.alibi then
     /* of the heads, times log2 e */
@@ -321,7 +322,7 @@ $     end
     };
     static const float lane[] = {${each(W, function(i) return float(i + 0.0) end)}};
 $   elseif not masked and not shape.relative_bias then
-    (void)place;
+    (void)row, (void)place;
 $   end
 $   if changes and masked then
     float *const scores = s;
@@ -330,14 +331,15 @@ $   if changes then
     for (int r = 0; r < rows; r++, s += ${STRIDE}) {
         int j = ${windowed and "from[r] / 16 * 16" or "0"};
 $   end
+$   if shape.alibi or shape.relative_bias then
+        const size_t at = place->first_row + (size_t)(row + r);
+$   end
 $   if shape.alibi then
-        const size_t row = place->first_row + (size_t)r;
-        const ptrdiff_t before = place->block + j - (place->call->pos + (ptrdiff_t)(row / ${group}));
-        const ${vec} slope = ${set1(("slopes[place->kv_head * %d + row %% %d]"):format(group, group))};
+        const ptrdiff_t before = place->block + j - (place->call->pos + (ptrdiff_t)(at / ${group}));
+        const ${vec} slope = ${set1(("slopes[place->kv_head * %d + at %% %d]"):format(group, group))};
         ${vec} distance = ${add(set1("(float)before"), load("lane"))};
 $   end
 $   if shape.relative_bias then
-        const size_t at = place->first_row + (size_t)r;
         const float *const line = place->line + at % ${group} * ${own.relative_line} +
             (place->last - place->call->pos - (ptrdiff_t)(at / ${group}));
 $   end
@@ -367,14 +369,14 @@ $   if masked then
     for (int r = 0; r < rows; r++, s += ${STRIDE}) {
 $     if biased and changes then
         if (place->bias != NULL)
-            ${id}_add_biases(s, 1, limit + r, (const float *const *)place->bias + r, ${windowed and "from[r] / 16 * 16" or "0"}, ${BLOCK});
+            ${id}_add_biases(s, 1, limit + r, (const float *const *)place->bias + row + r, ${windowed and "from[r] / 16 * 16" or "0"}, ${BLOCK});
 $     end
 $     if biased then
-        if (place->hides[r] > 1)
-            ${id}_hold_up(s, place->bias[r], ${windowed and "from[r]" or "0"}, limit[r]);
+        if (place->hides[row + r] > 1)
+            ${id}_hold_up(s, place->bias[row + r], ${windowed and "from[r]" or "0"}, limit[r]);
 $     end
-        for (int j = ${windowed and "from[r] / 32 * 32" or "0"}; place->hides[r] && j < limit[r]; j += 32) {
-            const uint32_t seen = place->seen[r * ${WORDS} + j / 32];
+        for (int j = ${windowed and "from[r] / 32 * 32" or "0"}; place->hides[row + r] && j < limit[r]; j += 32) {
+            const uint32_t seen = place->seen[(row + r) * ${WORDS} + j / 32];
             if (seen == 0)
                 for (int i = 0; i < 32; i += ${W})
                     ${store("s + j + i", negative_infinity())};
@@ -919,7 +921,7 @@ $   if adds_biases then
         ${id}_add_biases(s, ${rows}, limit, (const float *const *)place->bias, ${windowed and "from[0] / 16 * 16" or "0"}, keys);
 $   end
 $   if adjusts then
-    ${id}_adjust(s, ${rows}, ${limits_argument("")}, place);
+    ${id}_adjust(s, 0, ${rows}, ${limits_argument("")}, place);
 $   end
     ${id}_softmax(s, m, l, decay, ${rows}, ${limits_argument("")});
 $   local start = windowed and "start" or "0"
@@ -1034,9 +1036,15 @@ $ if masked then
         return;
 $ end
 $ if adjusts then
-    ${id}_adjust(s, (int)rows, ${limits_argument("")}, place);
-$ end
+    /* so few rows at a time that their scores stay in the first cache */
+    for (size_t r = 0; r < rows; r += 16) {
+        const int some = rows - r < 16 ? (int)(rows - r) : 16;
+        ${id}_adjust(s + r * ${STRIDE}, (int)r, some, ${limits_argument(" + r")}, place);
+        ${id}_softmax(s + r * ${STRIDE}, m + r, l + r * 16, decay + r, some, ${limits_argument(" + r")});
+    }
+$ else
     ${id}_softmax(s, m, l, decay, (int)rows, ${limits_argument("")});
+$ end
 $ for number, panel in ipairs(layout.panels) do
 $   if not stored then
     ${id}_gather_${panel.channels}(${at("kv", panel.offset * TILE)}, ${windowed and "from[0]" or "0"}, limit[rows - 1], v);

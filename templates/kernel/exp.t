@@ -12,13 +12,14 @@ $ local function coefficient(i) return set1(float(c[i + 1] * half)) end
 static inline ${ID}_CODE ${vec} ${id}_exp2(${vec} x)
 {
 $ if has.scale_unless_below then
-    const ${vec} n = ${round_even("x")};
+    const ${vec} f = ${minus_rounded("x")};
+    const ${vec} n = ${sub("x", "f")};
 $ else
     /* adding 1.5 * 2^23 rounds; its low bits + 128 are the exponent of 2^(n + 1) */
     const ${vec} shifted = ${add("x", set1(float(12583040.0)))};
     const ${vec} n = ${sub("shifted", set1(float(12583040.0)))};
-$ end
     const ${vec} f = ${sub("x", "n")};
+$ end
     ${vec} y = ${fma(coefficient(5), "f", coefficient(4))};
 $ for i = 3, 0, -1 do
     y = ${fma("y", "f", coefficient(i))};
@@ -43,9 +44,13 @@ static inline ${ID}_CODE ${vec} ${id}_soft_cap(${vec} score)
     const ${vec} z = ${clamp("score", float(-30.0), float(30.0))};
     /* adding 1.5 * 2^23 rounds; its low bits + 128 are the exponent of 2^(n + 1) */
     const ${vec} shifted = ${add("z", set1(float(12583040.0)))};
-    const ${vec} n = ${sub("shifted", set1(float(12583040.0)))};
     const ${vec} twice = ${shift_exponent("shifted")}; /* 2 p */
+$   if has.minus_rounded then
+    const ${vec} f = ${minus_rounded("z")};
+$   else
+    const ${vec} n = ${sub("shifted", set1(float(12583040.0)))};
     const ${vec} f = ${sub("z", "n")};
+$   end
     const ${vec} square = ${mul("f", "f")};
     const ${vec} series = ${fma(fma(set1(float(e[3])), "square", set1(float(e[2]))), "square", set1(float(e[1])))};
     const ${vec} t = ${mul("f", "series")};
