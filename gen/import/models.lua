@@ -327,6 +327,92 @@ types.mixtral = with(modern, experts, sized(4096, 32, 32, 14336, 131072, { kv_he
     end,
 })
 
+types.arcee = with(modern, any_bias, any_ffn_bias, sized(2560, 32, 32, 18432, 4096,
+    { act = "relu2", norm_eps = 1e-5 }), { gated = false })
+types.seed_oss = with(modern, any_ffn_bias, {
+    theta_key = function() return facts.base "rope_theta" end,
+    head_dim = facts.head_dim("head_dim", 128, facts.share),
+    qkv_bias = flag("attention_bias", true),
+    o_bias = flag("attention_out_bias", false),
+})
+types.ernie4_5 = with(modern, sized(1024, 16, 18, 3072, 131072, { kv_heads = 2, head_dim = 128,
+    norm_eps = 1e-5, theta = 500000 }), {
+    rope_layout = "interleaved",
+    qkv_bias = flag("use_bias", false),
+    o_bias = flag("use_bias", false),
+    ffn_bias = flag("use_bias", false),
+})
+types.internlm2 = with(modern, sized(4096, 32, 32, 11008, 2048), {
+    qkv_bias = flag("bias", true),
+    o_bias = flag("bias", true),
+    note = function(f)
+        return ("fused wqkv per group [%dq,k,v]"):format(f.heads // f.kv_heads)
+    end,
+})
+types.internlm3 = with(modern, {
+    theta_key = function() return facts.base "rope_theta" end,
+    qkv_bias = flag("qkv_bias", false),
+    o_bias = flag("bias", false),
+    ffn_bias = flag("bias", false),
+})
+-- Two models of one type; no key but their size tells which positions they have.
+types.baichuan = with(modern, sized(4096, 32, 32, 11008, 4096), {
+    kv_heads = fact "heads",
+    head_dim = facts.share,
+    max_seq = length "max_position_embeddings model_max_length",
+    alibi = function(f)
+        if f.d_model ~= 4096 and f.d_model ~= 5120 then
+            f:refuse("hidden_size", "by it positions are rotary or ALiBi; it takes 4096, of the 7B "
+                .. "with rotary ones, or 5120, of the 13B with ALiBi")
+        end
+        return f.d_model == 5120 or nil
+    end,
+    rope = function(f) return not f.alibi and facts.rope(f) or nil end,
+    position = function(f) return f.alibi and "alibi(2^-8/n slopes)" or "rope-neox" end,
+    note = "fused W_pack [q|k|v]",
+})
+types.exaone = with(modern, {
+    layers = must "num_layers num_hidden_layers",
+    act = activation("activation_function", "silu"),
+    norm_eps = facts.eps("layer_norm_epsilon", 1e-5),
+})
+
+local part_of_glm = { rope_layout = "interleaved", o_bias = false,
+    rotary_dim = facts.rotary_share(number("partial_rotary_factor", 0.5)) }
+types.glm = with(modern, part_of_glm, sized(4096, 32, 40, 13696, 131072, { kv_heads = 2,
+    head_dim = 128, norm_eps = 1.5625e-7 }), { qkv_bias = flag("attention_bias", true) })
+types.glm4 = with(modern, part_of_glm, sized(4096, 32, 40, 13696, 131072, { kv_heads = 2,
+    head_dim = 128, norm_eps = 1.5625e-7 }), {
+    qkv_bias = flag "attention_bias",
+    place = "sandwich",
+})
+types.nemotron = with(modern, any_bias, any_ffn_bias, sized(6144, 48, 32, 24576, 4096,
+    { act = "relu2" }), {
+    rotary_dim = facts.rotary_share(number("partial_rotary_factor rope_percent rope_percentage",
+        0.5)),
+    gated = false,
+    norm_type = "layernorm",
+    unit_offset = true,
+    norm_eps = facts.eps("norm_eps", 1e-5),
+})
+
+-- What attention and feed-forward add to x is the less the more layers there are.
+local minicpm = {
+    residual_multiplier = function(f)
+        return f:read(number("scale_depth", 1)) / math.sqrt(f.layers)
+    end,
+    embedding_multiplier = number("scale_emb", 1),
+}
+types.minicpm = with(modern, any_bias, minicpm, sized(4096, 32, 32, 11008, 2048), {
+    dense = facts.only(facts.count("num_experts", 0), 0, "experts are not read; it takes 0"),
+    whole = function(f)
+        local given = f:reader():value("sparse_config")
+        if given ~= nil and given ~= NONE then
+            f:refuse("sparse_config", "sparse attention is not supported; it takes null")
+        end
+    end,
+})
+
 -- Layers from max_window_layers on slide, if use_sliding_window says that any do.
 local qwen_windows = {
     variants = split(function(i, f)
@@ -447,7 +533,7 @@ local function sliding_pattern(names, default)
     return function(i, f) return (i + 1) % f:read(key) ~= 0 end
 end
 
-types.gemma3_text = with(modern, any_bias, one_direction, fixed_head_dim, fixed_kv_heads,
+types.gemma3_text = with(modern, any_bias, fixed_head_dim, fixed_kv_heads,
     scale_by_scalar("query_pre_attn_scalar", 256),
     sized(2304, 8, 26, 9216, 131072, { kv_heads = 4, head_dim = 256 }), {
         act = activation "hidden_activation",
@@ -457,7 +543,20 @@ types.gemma3_text = with(modern, any_bias, one_direction, fixed_head_dim, fixed_
         softcap = number("attn_logit_softcapping", NONE, NONE),
         variants = split(sliding_pattern("sliding_window_pattern _sliding_window_pattern", 6),
             local_and_global),
-        window = window_of_layers(4096),
+        embedding_multiplier = root_of_width,
+        bidirectional = flag("use_bidirectional_attention", false, false),
+        causal = function(f) return not f.bidirectional end,
+        -- in both directions sliding_window counts both sides
+        window = function(f)
+            local window = window_of_layers(4096)(f)
+            return window and f.bidirectional and window // 2 + 1 or window
+        end,
+        window_right = function(f) return f.bidirectional and f.window or nil end,
+        window_text = function(f)
+            return f.bidirectional and f.window
+                and ("bidirectional, %d each side (sliding_window %d is the total)"):format(
+                    f.window - 1, f:read(length("sliding_window", 4096))) or nil
+        end,
         -- local layers turn by a base of their own, never scaled
         theta_key = function(f)
             return f.sliding and facts.base("rope_local_base_freq", 10000)
@@ -546,6 +645,28 @@ types.olmo2 = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048, { norm_eps
             or ("extra = the qk-norm vectors of %d and %d"):format(q, k)
     end,
 })
+types.olmoe = with(modern, any_bias, experts, sized(2048, 16, 16, 2048, 4096,
+    { norm_eps = 1e-5 }), {
+    qk_norm = rms_full,
+    clip_qkv = facts.only(number("clip_qkv", NONE, NONE), nil,
+        "clamping behind the norms of q and k is not supported; it takes null"),
+    note = "ffn width is per expert",
+})
+-- With a window, global layers know no positions.
+types.exaone4 = with(modern, sized(4096, 32, 32, 16384, 2048, { norm_eps = 1e-5 }), {
+    place = "res_post",
+    qk_norm = qk_norm("rmsnorm", "head", "rms_norm_eps", 1e-5),
+    variants = split(function(i, f)
+        return f:read(length("sliding_window", 4096, NONE)) ~= nil
+            and (i + 1) % f:read(size("sliding_window_pattern", 4)) ~= 0
+    end, local_and_global),
+    window = window_of_layers(4096),
+    turns = function(f)
+        return f.sliding or f:read(length("sliding_window", 4096, NONE)) == nil
+    end,
+    rope = function(f) return f.turns and facts.rope(f) or nil end,
+    position = function(f) return f.turns and "rope-neox" or "none" end,
+})
 types.olmo3 = with(types.olmo2, {
     theta_key = function() return facts.base "rope_theta" end, -- 10000 or 500000, by version
     variants = split(function(i) return (i + 1) % 4 ~= 0 end, local_and_global),
@@ -576,6 +697,7 @@ types.granite = with(modern, any_bias, any_ffn_bias,
         end,
     })
 types.granitemoe = with(types.granite, experts, { note = "ffn width is per expert" })
+types.granitemoeshared = types.granitemoe
 
 -- Every no_rope_layer_interval-th layer knows no positions; with use_sliding_window it slides.
 types.smollm3 = with(modern, any_bias, any_ffn_bias, sized(2048, 16, 36, 11008, 32768,
@@ -728,6 +850,34 @@ types.deepseek_v3 = with(mla, sized(7168, 128, 61, 18432, 4096, { kv_heads = 128
         return f:read(flag("rope_interleave", true)) and "interleaved" or "half"
     end,
 })
+types.kimi_k2 = types.deepseek_v3
+-- The first one, with keys and values as they are.
+types.deepseek = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048), {
+    one_row = "-",
+    variants = experts_of_deepseek(0, NONE),
+})
+types.minicpm3 = with(mla, minicpm, sized(4096, 32, 32, 11008, 2048), {
+    mla = function(f)
+        return {
+            kv_rank = f:read(facts.of("mla.kv_rank")("kv_lora_rank", 256)),
+            q_rank = f:read(facts.of("mla.q_rank")("q_lora_rank", 768, NONE)),
+            nope_dim = f:read(facts.of("mla.nope_dim")("qk_nope_head_dim", 64)),
+            rope_dim = f:read(facts.of("mla.rope_dim")("qk_rope_head_dim", 32)),
+            eps = 1e-6,
+        }
+    end,
+    rope_layout = "half",
+    scale = attention.scale,
+    scale_text = attention.scale_text,
+    v_head_dim = function(f)
+        local dim, given = facts.share(f), f:read(facts.of("v_head_dim")("v_head_dim", NONE, NONE))
+        if given and given ~= dim then
+            f:refuse("v_head_dim", ("its code takes hidden_size / num_attention_heads = %d"):format(
+                dim))
+        end
+        return dim
+    end,
+})
 
 -- ---- GPT-2 and its time ----
 
@@ -785,6 +935,25 @@ types.gptj = with(gpt2, sized(4096, 16, 28, nil, 2048, { act = "gelu_tanh" }), {
     o_bias = false,
     place = "parallel",
     note = "parallel attn+mlp, one LN",
+})
+types.codegen = with(types.gptj, {
+    note = "fused qkv_proj of four parts [q|v|k]; parallel attn+mlp, one LN",
+})
+types["openai-gpt"] = with(gpt2, sized(768, 12, 12, nil, 512), {
+    weights_layout = "in_out",
+    place = "post",
+    scale = attention.scale,
+    scale_text = attention.scale_text,
+    act = function(f)
+        -- its gelu is the one by tanh
+        local acts = { gelu = "gelu_tanh", relu = "relu", silu = "silu", swish = "silu" }
+        local act = acts[f:read(word("afn", "gelu"))]
+        if not act then
+            f:refuse("afn", "it takes gelu, relu, silu or swish")
+        end
+        return act
+    end,
+    note = "fused c_attn, Conv1D layout [in,out]",
 })
 types.gpt_neo = with(attention, unscaled, layernorm_of_gpt2, sized(2048, 16, 24, nil, 2048,
     { act = "gelu_tanh" }), {
@@ -1102,7 +1271,18 @@ types.roberta = with(bert, {
     end,
 })
 types["xlm-roberta"], types.camembert = types.roberta, types.roberta
+types["data2vec-text"] = types.roberta
 types.electra = with(bert, sized(256, 4, 12, 1024, 512))
+types.esm = with(bert, {
+    absolute = facts.only(word("position_embedding_type", "absolute"), "rotary",
+        "other positions are not read for this model type; it takes rotary"),
+    position = "rope-neox",
+    table_seq = false,
+    rope = function(f)
+        return { theta = 10000, rotary_dim = f.head_dim, layout = "half" }
+    end,
+    place = "pre",
+})
 types.albert = with(bert, sized(4096, 64, 12, 16384, 512, { act = "gelu_tanh" }), {
     inner = facts.only(size("inner_group_num", 1), 1,
         "groups of several attentions are not read; it takes 1"),
@@ -1213,6 +1393,7 @@ local vision = with(attention, {
     causal = false,
     position = "learned",
     tokens_from = "image_size and patch_size",
+    key_names = { tokens = "image_size" },
     qkv_bias = true,
     o_bias = true,
     ffn_bias = true,
@@ -1233,11 +1414,16 @@ types.dinov2 = with(types.vit, {
     act = function(f)
         return f.gated and "silu" or f:read(activation("hidden_act", "gelu"))
     end,
-    key_names = { ffn_width = "mlp_ratio" },
+    key_names = { ffn_width = "mlp_ratio", tokens = "image_size" },
     -- the gated one has two thirds of the width, up to a multiple of 8
     ffn_width = function(f)
         local width = math.floor(f.d_model * f:read(number("mlp_ratio", 4)))
         return f.gated and (width * 2 // 3 + 7) // 8 * 8 or width
+    end,
+})
+types.dinov2_with_registers = with(types.dinov2, {
+    tokens = function(f)
+        return patches(224, nil, 1)(f) + f:read(facts.count("num_register_tokens", 4))
     end,
 })
 types.clip_vision_model = with(vision, sized(768, 12, 12, 3072, nil, { act = "quick_gelu",
@@ -1260,6 +1446,15 @@ types.siglip_vision_model = with(vision, sized(768, 12, 12, 3072, nil, { act = "
 types.siglip_text_model = with(types.clip_text_model,
     sized(768, 12, 12, 3072, 64, { act = "gelu_tanh", norm_eps = 1e-6 }),
     { label = "encoder", causal = false })
+
+-- Images of any shape, in up to so many patches.
+types.siglip2_vision_model = with(types.siglip_vision_model, {
+    tokens = size("num_patches", 256),
+    tokens_from = "num_patches",
+    mask = "bool",
+    mask_text = "patches that an image of another shape does not fill",
+})
+types.siglip2_text_model = types.siglip_text_model
 
 local audio = with(vision, sized(768, 12, 12, 3072, nil, { norm_eps = 1e-5 }), {
     position = "convolution(added)",
@@ -1349,11 +1544,13 @@ end
 local function buckets(bidirectional)
     return {
         relative_bias = function(f)
-            return { buckets = f:read(facts.of("relative_bias.buckets")(
-                "relative_attention_num_buckets", 32)),
+            local key = facts.of("relative_bias.buckets")("relative_attention_num_buckets", 32)
+            if bidirectional and f:read(key) % 2 == 1 then
+                f:refuse(key.names, "odd; half of them are for keys to the right")
+            end
+            return { buckets = f:read(key),
                 max_distance = f:read(facts.of("relative_bias.max_distance")(
-                    "relative_attention_max_distance", 128)),
-                bidirectional = bidirectional }
+                    "relative_attention_max_distance", 128)), bidirectional = bidirectional }
         end,
         position = function(f)
             return ("relative bias (%d buckets, max %d, %s)"):format(f.relative_bias.buckets,
@@ -1404,6 +1601,20 @@ end
 types.t5 = t5(512, 8, 6, 2048, "relu")
 types.mt5 = t5(512, 6, 8, 1024, "gated-gelu")
 
+types.umt5 = t5(512, 6, 8, 1024, "gated-gelu")
+for _, part in ipairs(types.umt5.components) do
+    if not part.crosses then
+        part.note = "each layer has a bias table of its own; d_kv independent of d_model/heads"
+    end
+end
+-- The biases come on top of learned positions.
+types.mpnet = with(types.roberta, buckets(true), {
+    position = function(f)
+        return "learned(offset 2), " .. buckets(true).position(f)
+    end,
+    note = "bias table shared by all layers",
+})
+
 -- ---- models of several parts ----
 
 local text_label, vision_label = "text_config", "vision_config"
@@ -1420,6 +1631,12 @@ types.siglip = { parts = {
     { key = "vision_config", standard = "siglip_vision_model", types = "siglip_vision_model",
         label = vision_label, suffix = "vision" },
 } }
+types.siglip2 = { parts = {
+    { key = "text_config", standard = "siglip2_text_model", types = "siglip2_text_model",
+        label = text_label, suffix = "text" },
+    { key = "vision_config", standard = "siglip2_vision_model", types = "siglip2_vision_model",
+        label = vision_label, suffix = "vision" },
+} }
 local siglip_part = { key = "vision_config", standard = "siglip_vision_model",
     types = "siglip_vision_model", label = "vision_config (siglip)", suffix = "vision" }
 types.gemma3 = { parts = {
@@ -1431,6 +1648,7 @@ types.llava = { parts = {
     { key = "vision_config", standard = "clip_vision_model",
         types = "clip_vision_model siglip_vision_model", label = vision_label, suffix = "vision" },
 } }
+types.llava_next, types.llava_onevision = types.llava, types.llava
 
 -- The prefix, image and prompt, sees all of itself; what follows is causal.
 local prefix = { causal = "prefix", mask = "bool",
@@ -1535,6 +1753,8 @@ types.mllama = { parts = {
 local disentangled = "its disentangled attention adds scores by relative position to those by "
     .. "content, which attnc has no field for"
 local recurrent = "it is not made of attention alone"
+local two_axes = "the rotary positions of its image part have two axes, which attnc has no field "
+    .. "for; its text_config can be imported as a file of its own"
 local three_axes = "its rotary positions have three axes, which attnc has no field for"
 for name, why in pairs {
     deberta = disentangled, ["deberta-v2"] = disentangled,
@@ -1542,8 +1762,15 @@ for name, why in pairs {
     longformer = "its attention is sparse: global and local positions in one layer",
     big_bird = "its attention is sparse by blocks",
     mamba = recurrent, mamba2 = recurrent, rwkv = recurrent, jamba = recurrent,
-    recurrent_gemma = recurrent, qwen3_next = recurrent,
-    qwen2_vl = three_axes, qwen2_5_vl = three_axes,
+    recurrent_gemma = recurrent, qwen3_next = recurrent, falcon_mamba = recurrent,
+    falcon_h1 = recurrent, bamba = recurrent, zamba = recurrent, zamba2 = recurrent,
+    granitemoehybrid = recurrent, lfm2 = recurrent, nemotron_h = recurrent,
+    qwen2_vl = three_axes, qwen2_5_vl = three_axes, qwen2_vl_text = three_axes,
+    qwen2_5_vl_text = three_axes, qwen3_vl = three_axes, qwen3_vl_text = three_axes,
+    qwen3_vl_moe = three_axes, qwen3_vl_moe_text = three_axes, qwen2_5_omni = three_axes,
+    mistral3 = two_axes, pixtral = two_axes,
+    wavlm = "its relative positions are gated by the input, which attnc has no field for",
+    led = "its attention is sparse: global and local positions in one layer",
     llama4_text = "its chunked layers see blocks of positions, which attnc has no field for",
     llama4 = "its chunked layers see blocks of positions, which attnc has no field for",
     blip = "whether its text part is causal depends on the task, not on the config",

@@ -264,6 +264,10 @@ Test(import, writes_blocks) {
     "{\"model_type\": \"qwen3_moe\", \"hidden_size\": 64, \"num_attention_heads\": 4, "            \
     "\"num_hidden_layers\": 2, \"moe_intermediate_size\": 32"
 
+#define BAICHUAN(width)                                                                            \
+    "{\"model_type\": \"baichuan\", \"hidden_size\": " width ", \"num_attention_heads\": 32, "     \
+    "\"num_hidden_layers\": 2, \"intermediate_size\": 96, \"max_position_embeddings\": 4096"
+
 /* A key of a good config gets another value, or none ("absent"); words of the message. Nested keys
  * have dots between. */
 static const struct {
@@ -374,8 +378,7 @@ static const struct {
     {"openai-gpt-oss-20b", "sliding_window", "null", "'sliding_window' = null|sliding layers"},
     {"google-gemma-3-1b-it", "layer_types", "[\"linear_attention\"]", "'layer_types'"},
     {"google-gemma-3-1b-it", "sliding_window_pattern", "0", "'sliding_window_pattern' = 0"},
-    {"google-gemma-3-1b-it", "use_bidirectional_attention", "true",
-     "'use_bidirectional_attention'"},
+    {"google-gemma-2b", "use_bidirectional_attention", "true", "'use_bidirectional_attention'"},
     {"google-gemma-2b", "head_dim", "null", "'head_dim' = null"},
     {"google-gemma-2b", "num_key_value_heads", "null", "'num_key_value_heads' = null"},
     {"Qwen-Qwen3-8B", "head_dim", "null", "'head_dim' = null"},
@@ -398,6 +401,10 @@ static const struct {
      "'d_model' = 384|decoder_attention_heads = 5"},
     {"google-t5-small", "feed_forward_proj", "\"gated-tanh\"",
      "'feed_forward_proj' = \"gated-tanh\""},
+    {"google-t5-small", "relative_attention_num_buckets", "31",
+     "'relative_attention_num_buckets' = 31: odd"},
+    {"google-vit-base-patch16-224", "image_size", "1048576",
+     "'image_size' = 1048576: 4294967297 positions|from 1 to 16777216"},
     {"google-t5-small", "d_kv", "null", "'d_kv' = null"},
     {"deepseek-ai-DeepSeek-V2-Lite", "num_key_value_heads", "8", "'num_key_value_heads' = 8|16"},
     {"deepseek-ai-DeepSeek-V2-Lite", "kv_lora_rank", "null", "'kv_lora_rank' = null"},
@@ -453,6 +460,11 @@ Test(import, files_that_are_no_good_configs_are_refused) {
         {"[1]", "JSON object"},
         {"3", "line 1"},
         {"{}", "'model_type' is missing"},
+        {BAICHUAN("6144") "}", "'hidden_size' = 6144|4096, of the 7B|5120, of the 13B"},
+        {BAICHUAN("4096") ", \"model_max_length\": 1}",
+         "'model_max_length' = 1|contradicts 'max_position_embeddings' = 4096"},
+        {"{\"model_type\": \"mistral3\"}", "\"mistral3\"|two axes|text_config"},
+        {"{\"model_type\": \"qwen3_vl\"}", "\"qwen3_vl\"|three axes"},
         {"{\"Model_Type\": \"gpt2\"}", "'model_type' is missing, but there is 'Model_Type'"},
         {"{\"model_type\": \"\"}", "'model_type' = \"\"|attnc help models"},
         {"\xff\xfe{", "line 1|UTF-16; it takes JSON in UTF-8"},
