@@ -8,7 +8,7 @@
 -- A file of templates/isa returns one set or an array of them, what several share being its locals.
 -- A set:
 --   id, about       its name in specs and messages; what it is
---   order           place in the list
+--   order           place in the list, a number of its own
 --   arch, needs     the architecture and features, by their names in gen/cpu.lua
 --   requires        optional: a condition of the preprocessor on whole builds
 --   header, target  optional: the intrinsics' header; the compiler's target attribute
@@ -16,12 +16,14 @@
 --   gcc_tile        optional: {option=, why=}: an optimisation option of gcc for the tiles
 --   vector, lanes   the type of a vector, and how many floats it holds: a divisor of 16
 --   factor          optional: the type that one float of a row has in the tiles, if not a vector
---   registers       how many of them there are
+--   registers       how many of them a tile may use: fewer than the CPU has, where copies or
+--                   products need a place
 --   fused           whether fma rounds once; if not, fma and mul keep every product apart from sums
 --   tiles           sizes of the register tiles: score_rows x score_vectors, and so on; the sums
 --                   (accumulators) that fit; row_vectors: where compilers need room, the most
 --                   vectors of one row, and no tile then has more sums than fit
---   test            how the tests run it: {native=true} or {compile=, run=}, words of a command
+--   test            how the tests run it: native=true on this machine, run=, an emulator's command,
+--                   and compile=, a compiler's; without one gcc -static. native or run at least
 --   ops             operation -> pattern of an expression; see `operations` below
 --   helpers         optional: functions of the written file that the patterns use, in order:
 --                   {name=, gives=, takes=, about=, body=}
@@ -111,40 +113,82 @@ return l[0];]],
     },
 }
 
--- Raises an error that says what a table lacks: whoever adds a set reads it.
-local function check(set, path)
-    local function need(good, what)
+-- The fields of a set, and of the tables in it: their type, and ? where they may be missing.
+local fields = {
+    id = "string", about = "string", order = "number", arch = "string", needs = "table",
+    requires = "string?", header = "string?", target = "string?", quiet = "table?",
+    gcc_tile = "table?", vector = "string", lanes = "number", factor = "string?",
+    registers = "number", fused = "boolean", tiles = "table", test = "table", ops = "table",
+    helpers = "table?", functions = "table?",
+}
+local inner_fields = {
+    tiles = {
+        score_rows = "number", score_vectors = "number", value_vectors = "number",
+        project_rows = "number", accumulators = "number", row_vectors = "number?",
+    },
+    test = { native = "boolean?", compile = "string?", run = "string?" },
+}
+
+-- Raises an error that says what is wrong with a table: whoever adds a set reads it. `others`: the
+-- sets before it, by id.
+local function check(set, path, others)
+    local function need(good, what, ...)
         if not good then
-            error(("%s: set '%s' %s"):format(path, tostring(set.id), what), 0)
+            error(("%s: set '%s' %s"):format(path, tostring(set.id), what:format(...)), 0)
         end
     end
-    for _, field in ipairs { "id", "about", "order", "arch", "needs", "vector", "lanes",
-        "registers", "tiles", "test", "ops" } do
-        need(set[field] ~= nil, ("lacks '%s'"):format(field))
+    local function check_fields(values, types, prefix)
+        for name, kind in pairs(types) do
+            local optional_field, value = kind:sub(-1) == "?", values[name]
+            need(value ~= nil or optional_field, "lacks '%s%s'", prefix, name)
+            kind = kind:gsub("%?", "")
+            need(value == nil or type(value) == kind, "has '%s%s' = %s: right is a %s", prefix,
+                name, tostring(value), kind)
+        end
+        for name in pairs(values) do
+            need(types[name], "has a field that nothing reads, '%s%s'", prefix, tostring(name))
+        end
     end
-    need(type(set.fused) == "boolean", "does not say whether fma is fused")
+    check_fields(set, fields, "")
+    for name, types in pairs(inner_fields) do
+        check_fields(set[name], types, name .. ".")
+    end
+    need(set.id:find("^%l[%w_.]*$"), "has a name that files and symbols of C cannot bear: "
+        .. "right is a small letter, then letters, digits, _ and .")
+    for _, other in pairs(others) do
+        need(set.id ~= other.id, "is there twice")
+        need(set.order ~= other.order, "has the order of '%s', %s", other.id, set.order)
+    end
     need(16 % set.lanes == 0, "has lanes that do not divide 16, the number of partial sums")
-    need(cpu.archs[set.arch], ("is of an architecture that gen/cpu.lua lacks, '%s'"):format(
-        set.arch))
+    local arch = cpu.archs[set.arch]
+    need(arch, "is of an architecture that gen/cpu.lua lacks, '%s'", set.arch)
+    for _, name in ipairs(set.needs) do
+        need(arch.features[name], "needs a feature that gen/cpu.lua lacks for %s, '%s'", set.arch,
+            name)
+    end
+    need(set.test.native or set.test.run, "has no test: right is native = true, or run, the words "
+        .. "of an emulator's command")
+    local tiles = set.tiles
+    local held = tiles.score_rows * tiles.score_vectors + (set.factor and 1 or 2)
+    need(held <= set.registers, "has tiles of %d x %d sums, which take %d registers with an "
+        .. "operand and a broadcast, of %d", tiles.score_rows, tiles.score_vectors, held,
+        set.registers)
+
     local own = {}
     for name in pairs(set.functions or {}) do
         own[name] = true
     end
-    local known = {}
-    local function each(names)
-        for name in pairs(names) do
-            known[name] = true
+    local known, callable = {}, { vector = true, lanes = true, key_tile = true }
+    for _, group in ipairs { operations, rounding[1], rounding[2], optional } do
+        for name, count in pairs(group) do
+            known[name] = count
         end
     end
-    each(operations)
-    each(rounding[1])
-    each(rounding[2])
-    each(optional)
     for _, row in ipairs(functions) do
-        known[row.name] = true
+        known[row.name] = row.count
         own[row.name] = nil
     end
-    need(not next(own), ("has a function that no template uses, '%s'"):format(next(own) or ""))
+    need(not next(own), "has a function that no template uses, '%s'", next(own) or "")
     local function has(names)
         for name in pairs(names) do
             if not set.ops[name] then return false, name end
@@ -152,11 +196,35 @@ local function check(set, path)
         return true
     end
     local whole, lacking = has(operations)
-    need(whole, ("lacks the operation '%s'"):format(lacking))
+    need(whole, "lacks the operation '%s'", lacking)
     need(has(rounding[1]) or has(rounding[2]),
-        "lacks zero_below, or minus_rounded and scale_unless_below")
-    for name in pairs(set.ops) do
-        need(known[name], ("has an operation that no template uses, '%s'"):format(name))
+        "lacks zero_below, or round_even and scale_unless_below")
+
+    -- What patterns and bodies call must be there, else only a compiler would miss it.
+    for name in pairs(known) do
+        callable[name] = true
+    end
+    for _, helper in ipairs(set.helpers or {}) do
+        callable[helper.name] = true
+    end
+    local function check_calls(name, text)
+        for called in text:gmatch("%$(%a[%w_]*)") do
+            need(callable[called], "calls in '%s' what it lacks, '$%s'", name, called)
+        end
+    end
+    for name, pattern in pairs(set.ops) do
+        need(known[name], "has an operation that no template uses, '%s'", name)
+        for index in pattern:gmatch("%$(%d)") do
+            need(tonumber(index) <= known[name], "has '%s' with $%s, of %d arguments", name, index,
+                known[name])
+        end
+        check_calls(name, pattern)
+    end
+    for name, body in pairs(set.functions or {}) do
+        check_calls(name, body)
+    end
+    for _, helper in ipairs(set.helpers or {}) do
+        check_calls(helper.name, helper.body)
     end
 end
 
@@ -168,7 +236,7 @@ local function load_all()
             local env = { ipairs = ipairs, string = string, table = table }
             local made = assert(load(attnc.text(path), "@" .. path, "t", env))()
             for _, set in ipairs(made.id and { made } or made) do
-                check(set, path)
+                check(set, path, by_id)
                 set.symbol = set.id:gsub("%W", "_") -- in names of C and of files
                 set.guard = cpu.guard(set)
                 sets[#sets + 1], by_id[set.id] = set, set

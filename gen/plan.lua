@@ -190,14 +190,18 @@ end
 
 -- Keys of a score tile must fill key tiles exactly, or lie exactly within one.
 local function check_tile(own, isa)
-    local keys = (own.score_vectors or 1) * isa.lanes
+    local vectors = own.score_vectors or isa.tiles.score_vectors
+    local keys = vectors * isa.lanes
     local fits = keys <= plan.KEY_TILE and plan.KEY_TILE % keys == 0
         or keys % plan.KEY_TILE == 0 and plan.BLOCK % keys == 0
     if not fits then
-        local message = "field 'tile.score_vectors' = %d: %d lanes of %s make %d keys; right is a "
-            .. "number that divides %d keys, or a multiple of it that divides %d"
-        error({ field = "tile.score_vectors", message = message:format(own.score_vectors,
-            isa.lanes, isa.id, keys, plan.KEY_TILE, plan.BLOCK) })
+        local message = ("= %d: %d lanes of %s make %d keys; right is a number that divides %d "
+            .. "keys, or a multiple of it that divides %d"):format(vectors, isa.lanes, isa.id,
+            keys, plan.KEY_TILE, plan.BLOCK)
+        if not own.score_vectors then
+            error(("templates/isa: set '%s' has tiles.score_vectors %s"):format(isa.id, message), 0)
+        end
+        error({ field = "tile.score_vectors", message = "field 'tile.score_vectors' " .. message })
     end
 end
 

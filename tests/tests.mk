@@ -109,6 +109,9 @@ ifdef FOREIGN_TABLE
 # A row is isa|arch|compiler|emulator, with ~ for spaces.
 foreign_rows := $(foreach row,$(FOREIGN_TABLE),$(if $(filter $(FOREIGN_ISAS),\
 	$(call row_isa,$(row))),$(row)))
+foreign_known := $(foreach row,$(FOREIGN_TABLE),$(call row_isa,$(row)))
+$(if $(filter-out $(foreign_known),$(FOREIGN_ISAS)),$(error FOREIGN_ISAS: no emulator runs \
+	$(filter-out $(foreign_known),$(FOREIGN_ISAS)); right are some of $(foreign_known)))
 foreign_archs := $(sort $(foreach row,$(foreign_rows),$(call row_arch,$(row))))
 foreign_compile = $(or $(FOREIGN_COMPILE_$(1)),$(subst ~, ,$(word 3,$(subst |, ,$(firstword \
 	$(foreach row,$(foreign_rows),$(if $(filter $(1),$(call row_arch,$(row))),$(row))))))))

@@ -616,6 +616,13 @@ function facts.complete(f)
         f:refuse(f:key_of("ffn_width"), ("a feed-forward %s wide; its width takes %s"):format(
             facts.plain(f.ffn_width), takes))
     end
+    if f.tokens then
+        good, takes = facts.fits("seq", f.tokens)
+        if not good then
+            f:refuse(f:key_of("tokens"), ("%d positions; their number takes %s"):format(f.tokens,
+                takes))
+        end
+    end
     if f.rope and f.rope.rotary_dim % 2 == 1 then
         f:refuse(f:key_of("head_dim"), ("rotary positions turn pairs, and %d channels of a head "
             .. "would turn; it takes an even number"):format(f.rope.rotary_dim))

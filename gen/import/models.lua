@@ -1393,6 +1393,7 @@ local vision = with(attention, {
     causal = false,
     position = "learned",
     tokens_from = "image_size and patch_size",
+    key_names = { tokens = "image_size" },
     qkv_bias = true,
     o_bias = true,
     ffn_bias = true,
@@ -1413,7 +1414,7 @@ types.dinov2 = with(types.vit, {
     act = function(f)
         return f.gated and "silu" or f:read(activation("hidden_act", "gelu"))
     end,
-    key_names = { ffn_width = "mlp_ratio" },
+    key_names = { ffn_width = "mlp_ratio", tokens = "image_size" },
     -- the gated one has two thirds of the width, up to a multiple of 8
     ffn_width = function(f)
         local width = math.floor(f.d_model * f:read(number("mlp_ratio", 4)))
@@ -1543,11 +1544,13 @@ end
 local function buckets(bidirectional)
     return {
         relative_bias = function(f)
-            return { buckets = f:read(facts.of("relative_bias.buckets")(
-                "relative_attention_num_buckets", 32)),
+            local key = facts.of("relative_bias.buckets")("relative_attention_num_buckets", 32)
+            if bidirectional and f:read(key) % 2 == 1 then
+                f:refuse(key.names, "odd; half of them are for keys to the right")
+            end
+            return { buckets = f:read(key),
                 max_distance = f:read(facts.of("relative_bias.max_distance")(
-                    "relative_attention_max_distance", 128)),
-                bidirectional = bidirectional }
+                    "relative_attention_max_distance", 128)), bidirectional = bidirectional }
         end,
         position = function(f)
             return ("relative bias (%d buckets, max %d, %s)"):format(f.relative_bias.buckets,

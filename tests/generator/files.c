@@ -404,6 +404,61 @@ Test(files, templates_can_be_replaced) {
     cr_expect(same_files("a", "b"));
 }
 
+/* Each mistake in an instruction set's table is refused with the table's file, the set and the
+ * field. NEON's table stands for all, with one text in it replaced. */
+Test(files, faults_in_tables_of_sets_are_named) {
+    enter();
+    static const struct {
+        const char *old, *new, *said;
+    } faults[] = {
+        {"registers = 32,", "", "lacks 'registers'"},
+        {"registers = 32,", "registers = '32',", "has 'registers' = 32: right is a number"},
+        {"fused = true,", "", "lacks 'fused'"},
+        {"header = ", "heading = ", "has a field that nothing reads, 'heading'"},
+        {"score_rows = 5,", "", "lacks 'tiles.score_rows'"},
+        {"row_vectors = 8,", "row_vector = 8,", "nothing reads, 'tiles.row_vector'"},
+        {"score_rows = 5,", "score_rows = 8,",
+         "take 34 registers with an operand and a broadcast, of 32"},
+        {"score_vectors = 4,", "score_vectors = 3,",
+         "set 'neon' has tiles.score_vectors = 3: 4 lanes of neon make 12 keys"},
+        {"lanes = 4,", "lanes = 3,", "lanes that do not divide 16"},
+        {"run = \"", "ran = \"", "nothing reads, 'test.ran'"},
+        {"run = \"qemu-aarch64 -cpu max\",", "", "has no test"},
+        {"id = \"neon\"", "id = \"vxe\"", "is there twice"},
+        {"id = \"neon\"", "id = \"ne on\"", "files and symbols of C cannot bear"},
+        {"order = 40,", "order = 70,", "the order of 'neon', 70"},
+        {"\"aarch64\"", "\"aarch65\"", "an architecture that gen/cpu.lua lacks, 'aarch65'"},
+        {"{ \"asimd\" }", "{ \"simd\" }", "a feature that gen/cpu.lua lacks for aarch64, 'simd'"},
+        {"sqrt = ", "root = ", "lacks the operation 'sqrt'"},
+        {"zero_below = ", "zero_under = ", "lacks zero_below"},
+        {"div = ", "divided = \"\", div = ", "no template uses, 'divided'"},
+        {"transpose = ", "transposed = ", "no template uses, 'transposed'"},
+        {"vsqrtq_f32($1)", "vsqrtq_f32($2)", "has 'sqrt' with $2, of 1 arguments"},
+        {"$below(", "$under(", "calls in 'select_first' what it lacks, '$under'"},
+    };
+    char path[4200], command[8600];
+    snprintf(path, sizeof path, "%s/templates/isa/neon.lua", project);
+    char *table = read_text(path);
+    snprintf(command, sizeof command, "cp -r '%s/templates' templates", project);
+    cr_assert_eq(system(command), 0);
+    write_text("spec.lua", good);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        const char *at = strstr(table, faults[i].old);
+        cr_assert_not_null(at, "%s", faults[i].old);
+        char faulty[16000];
+        snprintf(faulty, sizeof faulty, "%.*s%s%s", (int)(at - table), table, faults[i].new,
+                 at + strlen(faults[i].old));
+        write_text("templates/isa/neon.lua", faulty);
+        const struct run *run =
+            attnc("spec.lua", "-o", "out", "--isa", "neon", "--templates", "templates");
+        cr_expect_eq(run->status, 1, "%s: status %d", faults[i].new, run->status);
+        cr_expect_not_null(strstr(run->err, "templates/isa"), "%s", run->err);
+        cr_expect_not_null(strstr(run->err, faults[i].said), "%s: %s", faults[i].said, run->err);
+        cr_expect_eq(count_files("out"), -1);
+    }
+    free(table);
+}
+
 static json_int_t integer(const json_t *root, const char *group, const char *name) {
     const json_t *value = json_object_get(json_object_get(root, group), name);
     cr_expect(json_is_integer(value), "%s.%s", group, name);
