@@ -198,7 +198,7 @@ local function check(set, path, others)
     local whole, lacking = has(operations)
     need(whole, "lacks the operation '%s'", lacking)
     need(has(rounding[1]) or has(rounding[2]),
-        "lacks zero_below, or round_even and scale_unless_below")
+        "lacks zero_below, or minus_rounded and scale_unless_below")
 
     -- What patterns and bodies call must be there, else only a compiler would miss it.
     for name in pairs(known) do
