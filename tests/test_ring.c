@@ -164,7 +164,7 @@ EACH(target, ring, layer, has_ring_layer) {
     const size_t size = layer_size(&problem, n);
     float *want = make(size, sizeof *want), *y = make(size, sizeof *y);
     /* of a fixed length a call without a cache takes no less */
-    run_layer(&problem, kernel->exact && n < kernel->capacity ? &again[0] : &DIRECT, want);
+    run_layer(&problem, layer_fits(&problem, &DIRECT) ? &DIRECT : &again[0], want);
     for (size_t i = 0; i < sizeof again / sizeof *again; i++) {
         if (again[i].chunk && (!kernel->causal || kernel->mla))
             continue; /* rows do not see later calls; of a latent they have a form by their call */

@@ -787,6 +787,19 @@ local function experts_of_deepseek(dense, routed)
     end)
 end
 
+-- Ranks and widths of latent attention, as the class has them.
+local function latent(kv_rank, q_rank, nope_dim, rope_dim)
+    return function(f)
+        return {
+            kv_rank = f:read(facts.of("mla.kv_rank")("kv_lora_rank", kv_rank)),
+            q_rank = f:read(facts.of("mla.q_rank")("q_lora_rank", q_rank, NONE)),
+            nope_dim = f:read(facts.of("mla.nope_dim")("qk_nope_head_dim", nope_dim)),
+            rope_dim = f:read(facts.of("mla.rope_dim")("qk_rope_head_dim", rope_dim)),
+            eps = 1e-6,
+        }
+    end
+end
+
 local mla = with(modern, {
     one_row = "-", -- the attention is the same
     kv_heads = function(f)
@@ -797,15 +810,7 @@ local mla = with(modern, {
         end
         return given
     end,
-    mla = function(f)
-        return {
-            kv_rank = f:read(facts.of("mla.kv_rank")("kv_lora_rank", 512)),
-            q_rank = f:read(facts.of("mla.q_rank")("q_lora_rank", 1536, NONE)),
-            nope_dim = f:read(facts.of("mla.nope_dim")("qk_nope_head_dim", 128)),
-            rope_dim = f:read(facts.of("mla.rope_dim")("qk_rope_head_dim", 64)),
-            eps = 1e-6,
-        }
-    end,
+    mla = latent(512, 1536, 128, 64),
     head_dim = function(f) return f.mla.nope_dim + f.mla.rope_dim end,
     v_head_dim = facts.of("v_head_dim")("v_head_dim", 128),
     rotary_dim = function(f) return f.mla.rope_dim end,
@@ -857,15 +862,7 @@ types.deepseek = with(modern, any_bias, sized(4096, 32, 32, 11008, 2048), {
     variants = experts_of_deepseek(0, NONE),
 })
 types.minicpm3 = with(mla, minicpm, sized(4096, 32, 32, 11008, 2048), {
-    mla = function(f)
-        return {
-            kv_rank = f:read(facts.of("mla.kv_rank")("kv_lora_rank", 256)),
-            q_rank = f:read(facts.of("mla.q_rank")("q_lora_rank", 768, NONE)),
-            nope_dim = f:read(facts.of("mla.nope_dim")("qk_nope_head_dim", 64)),
-            rope_dim = f:read(facts.of("mla.rope_dim")("qk_rope_head_dim", 32)),
-            eps = 1e-6,
-        }
-    end,
+    mla = latent(256, 768, 64, 32),
     rope_layout = "half",
     scale = attention.scale,
     scale_text = attention.scale_text,

@@ -1036,7 +1036,8 @@ $ if masked then
         return;
 $ end
 $ if adjusts then
-    /* so few rows at a time that their scores stay in the first cache */
+    /* so few rows at a time that their scores stay in the first cache, and no fewer than a vector has lanes
+     * (16 at most): the softmax stores their decays by whole vectors */
     for (size_t r = 0; r < rows; r += 16) {
         const int some = rows - r < 16 ? (int)(rows - r) : 16;
         ${id}_adjust(s + r * ${STRIDE}, (int)r, some, ${limits_argument(" + r")}, place);
