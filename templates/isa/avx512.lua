@@ -44,7 +44,7 @@ return {
     target = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma",
     needs = { "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma" },
     quiet = {
-        warnings = { "-Wmaybe-uninitialized", "-Wsign-conversion" },
+        warnings = { "-Wmaybe-uninitialized", "-Wuninitialized", "-Wsign-conversion" },
         why = "its own headers start from undefined vectors and pass an int as a mask",
     },
     vector = "__m512",
