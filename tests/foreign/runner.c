@@ -153,7 +153,8 @@ static void get_buffer(struct buffer *buffer) {
         if (buffer->kind == FLOATS)
             swap_floats(buffer->data, buffer->bytes);
     }
-    if (buffer->kind != SCRATCH)
+    /* what was kept is as put_changes left it */
+    if (buffer->kind != SCRATCH && (!old || buffer->flags & FOLLOW))
         memcpy(buffer->before, buffer->data, buffer->bytes);
     set_writable(buffer, !(buffer->flags & FROZEN));
 }
