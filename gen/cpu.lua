@@ -20,7 +20,7 @@ local AVX, AVX512 = 0x6, 0xe6
 cpu.archs = {
     any = { guard = "1", words = {}, built = {}, features = {} },
     x86_64 = {
-        guard = "defined(__x86_64__) || defined(_M_X64) && !defined(_M_ARM64EC)",
+        guard = "(defined(__x86_64__) || defined(_M_X64)) && !defined(_M_ARM64EC)",
         words = { "leaf_1_ecx", "leaf_7_ebx", "xcr0" },
         built = {},
         features = {

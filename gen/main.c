@@ -424,8 +424,9 @@ static int run_selftests(lua_State *lua, const struct options *options,
         counts[0] += passed;
         counts[1] += failed;
     }
-    printf("%ld passed, %ld failed, %ld skipped\n", counts[0], counts[1], counts[2]);
-    return counts[1] == 0 ? DONE : FAILED;
+    printf("%ld passed, %ld failed, %ld skipped%s\n", counts[0], counts[1], counts[2],
+           counts[0] + counts[1] == 0 ? ": nothing ran" : "");
+    return counts[0] > 0 && counts[1] == 0 ? DONE : FAILED;
 }
 
 /* What follows the spec on the command line goes to the program. */
@@ -529,8 +530,9 @@ static int run(int argc, char **argv, struct options *options) {
     static const char *const spelled[] = {"-o",     "--isa",       "--set", "--single-file",
                                           "--json", "--templates", "--seq"};
     for (int c; (c = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1;) {
-        if (optarg != NULL && optarg[0] == 0)
-            return usage_error("an option's %s is empty", "value");
+        if (optarg != NULL && optarg[0] == 0) /* --isa= or --isa '' */
+            return usage_error("%s: the value is empty",
+                               argv[optind - (*optarg == *argv[optind - 1] ? 2 : 1)]);
         switch (c) {
         case 'o':
             options->out = optarg;

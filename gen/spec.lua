@@ -559,7 +559,8 @@ for word in ([[
     langinfo libgen libintl malloc memory mm_malloc monetary mqueue ndbm netdb nl_types poll
     pthread pwd regex sched search semaphore spawn strings syslog tar termios trace ulimit unistd
     unwind utime utmpx wordexp
-    arm_acle arm_neon arm_sve arm_sme cpuid intrin windows]]):gmatch("%S+") do
+    arm_acle arm_bf16 arm_fp16 arm_mve arm_neon arm_sme arm_sve cpuid intrin riscv_bitmanip
+    riscv_crypto riscv_vector vecintrin wasm_simd128 windows]]):gmatch("%S+") do
     taken[word] = "is the name of a header, <" .. word .. ".h>"
 end
 for word in ("all clean help install package package_source rebuild_cache test"):gmatch("%S+") do
@@ -650,8 +651,10 @@ function kinds.isa(value)
     for key, id in pairs(value) do
         if math.type(key) ~= "integer" or type(id) ~= "string" then
             return nil
+        elseif id == "" then
+            return nil, "a name is empty"
         elseif id == "native" then
-            return nil, '"native" is for the command line: --isa native'
+            return nil, '"native" is for the command line, and alone: --isa native'
         elseif wanted[id] then
             return nil, ("names \"%s\" twice"):format(shorten(id))
         end
@@ -680,7 +683,7 @@ local function split_isas(text)
     for id in (text .. ","):gmatch("%s*([^,]-)%s*,") do
         ids[#ids + 1] = id
     end
-    return text == "native" and spec.native() or ids
+    return #ids == 1 and ids[1] == "native" and spec.native() or ids
 end
 
 --- The list of --isa, in the registry's order.

@@ -19,8 +19,11 @@ $ end
 #endif
 #if defined(__clang__)
 #pragma clang fp contract(off)
-#if defined(__x86_64__) || defined(__aarch64__) /* clang has it for these */
+#if defined(__x86_64__) || defined(__aarch64__) && __clang_major__ >= 16 /* clang has it there */
+#define ${ID}_PRECISE
 #pragma float_control(precise, on, push)
+#elif __clang_major__ >= 18
+#pragma clang fp reassociate(off) reciprocal(off)
 #endif
 $ if isa.quiet then
 #elif defined(__GNUC__) /* ${isa.quiet.why} */

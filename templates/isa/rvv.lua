@@ -20,7 +20,8 @@ for index, bits in ipairs { 128, 256, 512 } do
         order = 50 + index,
         arch = "riscv64",
         about = ("RISC-V vectors of %d bits or more"):format(bits),
-        requires = "defined(__riscv_v_intrinsic) && __riscv_v_intrinsic >= 11000",
+        requires = "defined(__riscv_v_intrinsic) && __riscv_v_intrinsic >= 11000 "
+            .. "&& __riscv_v_elen_fp >= 32",
         header = "riscv_vector.h",
         needs = { "v", bits .. "-bit vectors" },
         vector = "vfloat32m" .. group .. "_t",

@@ -46,7 +46,7 @@ $   end
 $ end
 };
 #if defined(__clang__)
-#if defined(__x86_64__) || defined(__aarch64__)
+#if defined(${ID}_PRECISE)
 #pragma float_control(pop)
 #endif
 $ if isa.quiet then

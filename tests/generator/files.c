@@ -380,7 +380,7 @@ Test(files, isa_and_set_override_the_spec) {
     expect_done(attnc("spec.lua", "-o", "a", "--isa", "scalar"));
     cr_expect_eq(count_files("a"), 6);
     expect_done(attnc("spec.lua", "-o", "b", "--set", "isa=scalar"));
-    expect_done(attnc("spec.lua", "-o", "c", "--isa", "native"));
+    expect_done(attnc("spec.lua", "-o", "c", "--isa", " native"));
     cr_expect_eq(access("c/tiny_scalar.c", F_OK), 0);
     expect_done(attnc("spec.lua", "-o", "d", "--isa", "avx512,avx2,scalar"));
     char *text = read_text("d/tiny.h");
@@ -566,6 +566,10 @@ Test(files, check_builds_and_runs) {
     cr_expect_not_null(strstr(run->out, "compile tiny_scalar.c"));
     cr_expect_not_null(strstr(run->out, "run     scalar"));
     cr_expect_not_null(strstr(run->out, " passed, 0 failed, 0 skipped\n"), "%s", run->out);
+    run = attnc_in(odd_compiler, "check", "spec.lua", "--isa", "vxe");
+    cr_expect_eq(run->status, 1, "nothing ran");
+    cr_expect_not_null(strstr(run->out, "0 passed, 0 failed, 1 skipped: nothing ran\n"), "%s",
+                       run->out);
     run = attnc_in(coverage, "check", "spec.lua", "--isa", "scalar");
     cr_expect_eq(run->status, 0, "%s%s", run->out, run->err);
     cr_expect_eq(count_files("tmp"), 0, "coverage files were left in TMPDIR");

@@ -70,6 +70,8 @@ static const struct {
     {"t.isa = 'avx3'", ":3: field 'isa' = \"avx3\"|unknown instruction set|avx2"},
     {"t.isa = {}", "'isa' = {}"},
     {"t.isa = {'avx2', 'avx2'}", "'isa'|twice"},
+    {"t.isa = {'avx2', ''}", "'isa'|a name is empty"},
+    {"t.name = 'riscv_vector'", "'name'|is the name of a header, <riscv_vector.h>"},
     {"t.isa = {'avx2', 7}", "'isa'"},
     {"t.isa = {x = 'avx2'}", "'isa'"},
     {"t.isa = 'native'", "'isa'|--isa native"},
