@@ -532,7 +532,7 @@ static int run(int argc, char **argv, struct options *options) {
     for (int c; (c = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1;) {
         if (optarg != NULL && optarg[0] == 0) /* --isa= or --isa '' */
             return usage_error("%s: the value is empty",
-                               argv[optind - (*optarg == *argv[optind - 1] ? 2 : 1)]);
+                               argv[optind - (argv[optind - 1][0] == 0 ? 2 : 1)]);
         switch (c) {
         case 'o':
             options->out = optarg;

@@ -332,7 +332,7 @@ EACH(target, contract, full_cache, NULL) {
     set_scene(&scene, selected(target));
     /* the check is the same for all, and each call compares the cache */
     struct budget budget = FULL;
-    if (!spend(&budget, scene.kernel->cache_bytes / 4 * 3))
+    if (!spend(&budget, scene.kernel->cache_bytes))
         return;
     struct call more = scene.right[APPEND];
     for (more.pos = 0; more.pos < key_capacity(scene.kernel); more.pos++)

@@ -8,7 +8,8 @@
 
 SUITE_OUT ?= out/build
 WORK_DIVISOR ?= 1
-KERNEL_CFLAGS ?= -std=c99 $(kernel_level) $(shell cat tests/build/strict) -fstack-usage
+kernel_warnings := $(shell cat tests/build/strict)
+KERNEL_CFLAGS ?= -std=c99 $(kernel_level) $(kernel_warnings) -fstack-usage
 SUITE_CFLAGS := -std=c11 -O2 -g -Wall -Wextra -Wpedantic -Wconversion -Werror
 SUITE_CPPFLAGS = -D_XOPEN_SOURCE=700 -Itests -MMD -MP -DBUILD='"$(SUITE_OUT)"' \
 	$(shell pkg-config --cflags criterion jansson)
